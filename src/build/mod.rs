@@ -1,0 +1,1 @@
+//! Compiles the tree for a device: the simulated-device build, later the full PyTorch build.

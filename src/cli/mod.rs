@@ -1,0 +1,103 @@
+//! The command line: one file per command. Only this module prints.
+mod apply;
+mod completions;
+mod console;
+mod doctor;
+mod fetch;
+mod report;
+mod scenarios;
+mod status;
+mod unapply;
+mod verify;
+
+use crate::error::Failure;
+use crate::exit::{self, Exit};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use console::Console;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The version with the commit that the binary was built from.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("UMPATCH_COMMIT"), ")");
+
+/// A patch set for PyTorch's Metal (MPS) allocator that carries its own proof.
+#[derive(Debug, Parser)]
+#[command(name = "umpatch", version = VERSION, propagate_version = true, max_term_width = 110)]
+struct Arguments {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, clap::Args)]
+struct Global {
+    /// The PyTorch tree [default: the checkout that holds the current folder, else the tree that `fetch` brought last]
+    #[arg(short = 'C', value_name = "TREE", global = true)]
+    tree: Option<PathBuf>,
+    /// Print exactly one JSON document on stdout; everything else goes to stderr
+    #[arg(long, global = true)]
+    json: bool,
+    /// No progress on stderr
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Fetch(fetch::Arguments),
+    Status(status::Arguments),
+    Apply(apply::Arguments),
+    Unapply(unapply::Arguments),
+    Verify(verify::Arguments),
+    Report(report::Arguments),
+    Scenarios(scenarios::Arguments),
+    Doctor(doctor::Arguments),
+    Completions(completions::Arguments),
+}
+
+/// Runs the command line and gives the process's exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Ctrl-C: programs in flight end with their group, the journal keeps what was reached
+    let _ = ctrlc::set_handler(crate::run::process::interrupt);
+    let help = exit::help();
+    let command = Arguments::command().after_help(help);
+    let parsed = command
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return match error.exit_code() {
+                0 => ExitCode::SUCCESS,
+                _ => ExitCode::from(Exit::Usage.code()),
+            };
+        }
+    };
+    let console = Console::new(arguments.global.json, arguments.global.quiet);
+    let outcome = match arguments.command {
+        Command::Fetch(own) => fetch::run(&arguments.global, own, &console),
+        Command::Status(own) => status::run(&arguments.global, own, &console),
+        Command::Apply(own) => apply::run(&arguments.global, own, &console),
+        Command::Unapply(own) => unapply::run(&arguments.global, own, &console),
+        Command::Verify(own) => verify::run(&arguments.global, own, &console),
+        Command::Report(own) => report::run(&arguments.global, own, &console),
+        Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),
+        Command::Doctor(own) => doctor::run(&arguments.global, own, &console),
+        Command::Completions(own) => completions::run(&arguments.global, own, &console),
+    };
+    let exit = match outcome {
+        Ok(exit) => exit,
+        Err(failure) => {
+            console.failure(&failure);
+            failure.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+/// What a command's `run` gives back.
+type Outcome = Result<Exit, Failure>;

@@ -1,0 +1,1 @@
+//! One interface, two devices: Metal (a Mac) and simulated (any Linux).

@@ -1,0 +1,1 @@
+//! Plans on git objects, switches a checkout once, and can be killed at any point.

@@ -1,0 +1,1 @@
+//! What is missing on this machine, the command that mends it, and running that command on request.

@@ -1,0 +1,289 @@
+//! The report as data: the document that `verify --json` prints and every other format is rendered from.
+//!
+//! Sizes are bytes, slopes bytes per step, times seconds unless the name says otherwise. Fields are only ever added.
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The schema name of [`Report`].
+pub const SCHEMA: &str = "umpatch.verify/1";
+
+/// What a run concluded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// No regression, and enough power to say so.
+    Pass,
+    /// The patched arm is worse in at least one respect.
+    Regression,
+    /// The evidence does not decide.
+    Inconclusive,
+    /// The run itself failed (a patch did not apply, a build broke).
+    Failed,
+    /// Nothing comparable ran.
+    NothingRan,
+}
+
+/// How far the figures can be trusted: what kind of device gave them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// A real Mac's GPU.
+    Hardware,
+    /// A virtual machine's paravirtual GPU: functional verdicts only.
+    Paravirtual,
+    /// The simulated Metal.
+    Simulated,
+    /// A rehearsal with recorded output: never evidence.
+    Rehearsed,
+}
+
+/// The two arms of a comparison.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arms<T> {
+    /// The tree without the patches (or the recorded baseline).
+    pub baseline: T,
+    /// The tree with the patches.
+    pub patched: T,
+}
+
+/// The whole report of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// The exit status of the command.
+    pub exit_code: u8,
+    /// The lines of evidence that decided the verdict, most important first.
+    pub reasons: Vec<Reason>,
+    /// What kind of device gave the figures.
+    pub trust: Trust,
+    /// What makes this run comparable with another.
+    pub fingerprint: Fingerprint,
+    /// Outcomes of test_mps.py; absent when no tests were part of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Tests>,
+    /// Every scenario that ran, or that was to run and did not.
+    pub scenarios: Vec<Scenario>,
+    /// Goals of the patch set that were checked, met or missed.
+    #[serde(default)]
+    pub goals: Vec<Goal>,
+    /// Where the time of the run went, in seconds, by phase.
+    #[serde(default)]
+    pub phases: Vec<Phase>,
+    /// What a reader must know before trusting a figure (mechanical rewrites, assumptions, missing stages).
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The run folder.
+    pub run: String,
+}
+
+/// One line of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    /// Which verdict this line argues for.
+    pub verdict: Verdict,
+    /// The scenario or test that it comes from; empty when it concerns the whole run.
+    pub subject: String,
+    /// The figure in words, with its unit.
+    pub text: String,
+}
+
+/// The key of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// SHA-256 over all that follows, in hexadecimal.
+    pub key: String,
+    /// The parts of the key by name: upstream commit, version, patches, device, chip, OS, torch build, environment,
+    /// selection, seeds.
+    pub parts: BTreeMap<String, String>,
+}
+
+/// Test outcomes of both arms.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tests {
+    /// Counts of the baseline.
+    pub baseline: TestCounts,
+    /// Counts of the patched arm.
+    pub patched: TestCounts,
+    /// Share of tests that passed among those that ran, per arm, with a Wilson interval.
+    pub pass_rate: Arms<PassRate>,
+    /// Tests whose outcome differs, with their class.
+    pub changes: Vec<TestChange>,
+}
+
+/// Counts by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestCounts {
+    /// Passed.
+    pub passed: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Skipped.
+    pub skipped: u64,
+    /// Failed as expected.
+    pub xfailed: u64,
+    /// Passed against expectation.
+    pub xpassed: u64,
+    /// Ended the process.
+    pub crashed: u64,
+    /// Ran past its limit.
+    pub timed_out: u64,
+}
+
+/// A proportion with its interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct PassRate {
+    /// Passed divided by all that ran (skips apart).
+    pub rate: f64,
+    /// Lower and upper end of the 95% Wilson interval.
+    pub interval: [f64; 2],
+}
+
+/// A test that differs between the arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestChange {
+    /// The test's id.
+    pub id: String,
+    /// regression, new-crash, new-timeout, fixed, same-failure, changed-failure, flaky-both, flakier, order-dependent,
+    /// new-skip, missing, added, exit-crash, infrastructure.
+    pub class: String,
+    /// Outcome in the baseline.
+    pub baseline: String,
+    /// Outcome in the patched arm.
+    pub patched: String,
+    /// Last output of the failing arm, shortened.
+    #[serde(default)]
+    pub excerpt: String,
+}
+
+/// One scenario in both arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Kebab-case id.
+    pub id: String,
+    /// One line for people.
+    #[serde(default)]
+    pub title: String,
+    /// What it reproduces (a public report), or what it guards.
+    pub reproduces: String,
+    /// gpu-only, cpu-write, copy, stress, pressure or correctness.
+    #[serde(default)]
+    pub class: String,
+    /// Patches that it proves.
+    #[serde(default)]
+    pub patches: Vec<String>,
+    /// The settings that it ran under.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// Figures of the baseline.
+    pub baseline: ArmFigures,
+    /// Figures of the patched arm.
+    pub patched: ArmFigures,
+    /// Patched minus baseline.
+    pub difference: Difference,
+    /// Whether the patched arm is sound by itself.
+    pub absolute: Finding,
+    /// Whether the patched arm is worse than the baseline.
+    pub relative: Finding,
+    /// Files under the run folder with the samples, one per arm and pair.
+    #[serde(default)]
+    pub curves: Arms<Vec<String>>,
+}
+
+/// What one arm showed in one scenario, over all its processes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArmFigures {
+    /// Theil–Sen slope of driver memory after warm-up.
+    pub slope_bytes_per_step: Option<f64>,
+    /// Its 95% interval.
+    pub slope_ci: Option<[f64; 2]>,
+    /// Highest driver memory.
+    pub peak_bytes: Option<u64>,
+    /// Driver memory left after everything was deleted, synchronised and emptied.
+    pub residual_bytes: Option<u64>,
+    /// Sums over the processes of this arm.
+    pub counters: BTreeMap<String, f64>,
+    /// How each process ended: ok, faulted, out-of-memory, error, crashed (with the signal), timed-out.
+    #[serde(default)]
+    pub outcomes: Vec<String>,
+    /// Faults that the scenario's checks found, shortened.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+}
+
+/// One fault that a scenario's own checks found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// corruption, hazard, accounting, deadlock, out-of-memory, wrong-data, unexpected-error, state, crash.
+    pub kind: String,
+    /// How often it was seen.
+    pub count: u64,
+    /// The first one in words.
+    pub detail: String,
+    /// Bytes concerned, over all.
+    #[serde(default)]
+    pub bytes: u64,
+}
+
+/// Patched minus baseline, paired by seed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Hodges–Lehmann estimate of the slopes' difference.
+    pub slope_bytes_per_step: Option<f64>,
+    /// Its exact signed-rank interval.
+    pub ci: Option<[f64; 2]>,
+    /// The smallest difference that this design would have found.
+    pub minimal_detectable: Option<f64>,
+    /// Patched peak divided by baseline peak.
+    #[serde(default)]
+    pub peak_ratio: Option<f64>,
+}
+
+/// A judgement on one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What it is.
+    pub state: FindingState,
+    /// The figure that decided, in words.
+    pub text: String,
+}
+
+/// The kinds of judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingState {
+    /// Sound.
+    Ok,
+    /// Better than the baseline.
+    Improved,
+    /// Faulty in both arms alike.
+    PreExisting,
+    /// Worse than the baseline, or faulty where the baseline is not.
+    Regression,
+    /// The evidence does not decide.
+    Inconclusive,
+    /// It could not be compared.
+    NotComparable,
+}
+
+/// A goal of the patch set, checked on this run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// The goal in words.
+    pub text: String,
+    /// Whether the run met it; absent when the run has no evidence for it.
+    pub met: Option<bool>,
+    /// The figures.
+    pub evidence: String,
+}
+
+/// A phase of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// preflight, build, run, compare, report, …
+    pub name: String,
+    /// Wall time in seconds.
+    pub seconds: f64,
+}

@@ -1,0 +1,2 @@
+//! Renders a run: JSON, Markdown, HTML with plots, JUnit.
+pub mod document;

@@ -1,0 +1,1 @@
+//! The patch set: manifest, patch files, metadata. Pure: no input or output.

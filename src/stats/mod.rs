@@ -1,0 +1,1 @@
+//! Robust estimates over memory curves and test outcomes. Pure: no input or output.
