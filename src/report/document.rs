@@ -55,8 +55,20 @@ pub struct Report {
     pub verdict: Verdict,
     /// The exit status of the command.
     pub exit_code: u8,
+    /// Whether the run came to its end, or this is what its journal holds so far.
+    #[serde(default)]
+    pub state: RunState,
     /// The lines of evidence that decided the verdict, most important first.
     pub reasons: Vec<Reason>,
+    /// What was compared with what.
+    #[serde(default)]
+    pub compared: Arms<Compared>,
+    /// The command line that repeats the whole run; empty when unknown.
+    #[serde(default)]
+    pub command: String,
+    /// When the run began, as RFC 3339 in UTC; empty when unknown.
+    #[serde(default)]
+    pub started: String,
     /// What kind of device gave the figures.
     pub trust: Trust,
     /// What makes this run comparable with another.
@@ -77,6 +89,30 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The run folder.
     pub run: String,
+}
+
+/// How far a run came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// It came to its end.
+    #[default]
+    Complete,
+    /// It is in progress or was cut off: the report is rebuilt from the journal and lacks what has not run yet.
+    Partial,
+}
+
+/// What one arm consists of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// For people: `PyTorch 2.6.0, stock`, `PyTorch 2.6.0 + classic`.
+    pub name: String,
+    /// The commit or tree id that the arm's sources come from.
+    #[serde(default)]
+    pub commit: String,
+    /// Ids of the patches on top of it, in order.
+    #[serde(default)]
+    pub patches: Vec<String>,
 }
 
 /// One line of evidence.
@@ -174,6 +210,9 @@ pub struct Scenario {
     /// Patches that it proves.
     #[serde(default)]
     pub patches: Vec<String>,
+    /// The command line that repeats this row; empty when unknown.
+    #[serde(default)]
+    pub command: String,
     /// The settings that it ran under.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
@@ -199,6 +238,12 @@ pub struct ArmFigures {
     pub slope_bytes_per_step: Option<f64>,
     /// Its 95% interval.
     pub slope_ci: Option<[f64; 2]>,
+    /// Steps at the start that the slope's fit leaves out.
+    #[serde(default)]
+    pub warm_up_steps: Option<u64>,
+    /// Driver memory, in bytes, where the fitted line meets step 0.
+    #[serde(default)]
+    pub intercept_bytes: Option<f64>,
     /// Highest driver memory.
     pub peak_bytes: Option<u64>,
     /// Driver memory left after everything was deleted, synchronised and emptied.
