@@ -1,1 +1,34 @@
-//! Plans on git objects, switches a checkout once, and can be killed at any point.
+//! The patch engine: everything is computed in the object database, then one switch. Only this module writes to a checkout.
+mod arms;
+
+pub use arms::{Arms, SourceSet, Tree, arms};
+
+use crate::error::Explain;
+use crate::exit::Exit;
+use crate::series::PatchId;
+
+/// Which patches of a series.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// All of them.
+    #[default]
+    All,
+    /// These alone, in the order of the series.
+    Only(Vec<PatchId>),
+    /// From the first up to and including this one.
+    Until(PatchId),
+}
+
+/// Why the engine refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Signature landed ahead of the code.
+    #[error("this part of the engine is not there yet")]
+    Incomplete,
+}
+
+impl Explain for EngineError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+}
