@@ -1,12 +1,14 @@
 //! The only place that starts other programs.
 //!
-//! Every program runs in a process group of its own, with its output captured or sent to a log file, an optional time
-//! limit, and it ends with its whole group when the user interrupts the run.
+//! Every program runs in a process group of its own, with its output captured, streamed line by line or sent to a log
+//! file, optional limits on time, silence and memory, and it ends with its whole group when the user interrupts the run.
 use crate::error::Explain;
 use crate::exit::Exit;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -34,6 +36,8 @@ pub struct Program {
     folder: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     limit: Option<Duration>,
+    idle_limit: Option<Duration>,
+    memory_cap: Option<u64>,
     stderr_log: Option<PathBuf>,
 }
 
@@ -94,6 +98,14 @@ pub enum ProcessError {
         /// What it had printed until then.
         stdout: Vec<u8>,
     },
+    /// It printed nothing for longer than its idle limit and was ended with its process group.
+    #[error("{program} was ended after {} s without output", limit.as_secs_f64())]
+    Idle {
+        /// The program's name.
+        program: String,
+        /// The limit.
+        limit: Duration,
+    },
     /// The user interrupted the run.
     #[error("interrupted while {program} ran")]
     Interrupted {
@@ -115,7 +127,7 @@ impl Explain for ProcessError {
     fn exit(&self) -> Exit {
         match self {
             Self::Interrupted { .. } => Exit::Interrupted,
-            Self::TimedOut { .. } => Exit::Inconclusive,
+            Self::TimedOut { .. } | Self::Idle { .. } => Exit::Inconclusive,
             Self::Start { .. } | Self::Output { .. } => Exit::PatchOrBuildFailed,
         }
     }
@@ -123,7 +135,7 @@ impl Explain for ProcessError {
         match self {
             Self::Start { .. } => vec!["`umpatch doctor` names what is missing".to_owned()],
             Self::Interrupted { .. } => vec!["run the same command again to resume".to_owned()],
-            Self::TimedOut { .. } | Self::Output { .. } => Vec::new(),
+            Self::TimedOut { .. } | Self::Idle { .. } | Self::Output { .. } => Vec::new(),
         }
     }
 }
@@ -151,6 +163,8 @@ impl Program {
             folder: None,
             environment: Vec::new(),
             limit: None,
+            idle_limit: None,
+            memory_cap: None,
             stderr_log: None,
         }
     }
@@ -190,6 +204,20 @@ impl Program {
         self
     }
 
+    /// Ends the program, with its process group, when [`Program::run_lines`] gets no output for this long.
+    #[must_use]
+    pub fn idle_limit(mut self, limit: Duration) -> Self {
+        self.idle_limit = Some(limit);
+        self
+    }
+
+    /// Caps the address space of each process of the program, in bytes. Not for sanitizer builds, which reserve terabytes.
+    #[must_use]
+    pub fn memory_cap(mut self, bytes: u64) -> Self {
+        self.memory_cap = Some(bytes);
+        self
+    }
+
     /// Appends standard error to this file instead of keeping it in memory.
     #[must_use]
     pub fn stderr_log(mut self, path: impl Into<PathBuf>) -> Self {
@@ -220,25 +248,69 @@ impl Program {
     /// # Errors
     /// When it cannot be started, runs past its limit, or the user interrupts.
     pub fn run(&self) -> Result<Finished, ProcessError> {
-        let program = self.name();
-        let mut expression = duct::cmd(&self.name, &self.arguments)
-            .stdin_null()
-            .stdout_capture()
-            .unchecked()
-            .before_spawn(|command| {
-                command.process_group(0);
-                Ok(())
-            });
+        let expression = self.expression()?.stdout_capture();
+        self.supervise(&expression, None)
+    }
+
+    /// Runs the program to its end with standard output in the file `log`, and gives each complete line to `each` as it
+    /// appears (a last line without its end too; invalid bytes replaced). What a killed program printed stays in the file,
+    /// and memory use does not grow with the output.
+    ///
+    /// # Errors
+    /// As [`Program::run`], and when the log file cannot be written or read.
+    pub fn run_lines(
+        &self,
+        log: &Path,
+        each: &mut dyn FnMut(&str),
+    ) -> Result<Finished, ProcessError> {
+        let lost = |source| self.lost(source);
+        let sink = File::create(log).map_err(lost)?;
+        let mut tail = Tail {
+            file: File::open(log).map_err(lost)?,
+            partial: Vec::new(),
+            each,
+        };
+        let expression = self.expression()?.stdout_file(sink);
+        let outcome = self.supervise(&expression, Some(&mut tail));
+        tail.drain().map_err(lost)?;
+        tail.finish();
+        outcome
+    }
+
+    fn lost(&self, source: std::io::Error) -> ProcessError {
+        ProcessError::Output {
+            program: self.name(),
+            source,
+        }
+    }
+
+    /// The program with everything but standard output connected.
+    fn expression(&self) -> Result<duct::Expression, ProcessError> {
+        let mut expression = match self.memory_cap {
+            None => duct::cmd(&self.name, &self.arguments),
+            // the shell's own limit: the program replaces the shell, so that its signals and status stay its own
+            Some(bytes) => {
+                let mut arguments: Vec<OsString> = vec![
+                    "-c".into(),
+                    "ulimit -v \"$0\" 2>/dev/null; exec \"$@\"".into(),
+                    (bytes / 1024).to_string().into(),
+                    self.name.clone(),
+                ];
+                arguments.extend(self.arguments.iter().cloned());
+                duct::cmd("sh", arguments)
+            }
+        };
+        expression = expression.stdin_null().unchecked().before_spawn(|command| {
+            command.process_group(0);
+            Ok(())
+        });
         expression = match &self.stderr_log {
             Some(path) => {
                 let file = std::fs::OpenOptions::new()
                     .create(true)
                     .append(true)
                     .open(path)
-                    .map_err(|source| ProcessError::Output {
-                        program: program.clone(),
-                        source,
-                    })?;
+                    .map_err(|source| self.lost(source))?;
                 expression.stderr_file(file)
             }
             None => expression.stderr_capture(),
@@ -249,6 +321,17 @@ impl Program {
         for (key, value) in &self.environment {
             expression = expression.env(key, value);
         }
+        Ok(expression)
+    }
+
+    /// Starts the program and stays with it until it ended, a limit passed or the user interrupted.
+    fn supervise(
+        &self,
+        expression: &duct::Expression,
+        mut tail: Option<&mut Tail<'_>>,
+    ) -> Result<Finished, ProcessError> {
+        let program = self.name();
+        let lost = |source| self.lost(source);
         let started = Instant::now();
         let handle = expression.start().map_err(|source| ProcessError::Start {
             program: program.clone(),
@@ -260,42 +343,95 @@ impl Program {
             reaped: false,
         };
         let mut pause = Duration::from_millis(1);
+        let mut last_output = started;
         loop {
-            let lost = |source| ProcessError::Output {
-                program: program.clone(),
-                source,
-            };
             if handle.try_wait().map_err(lost)?.is_some() {
                 break;
             }
-            let late = self.limit.is_some_and(|limit| started.elapsed() > limit);
-            if late || interrupted() {
+            if let Some(tail) = tail.as_deref_mut()
+                && tail.drain().map_err(lost)?
+            {
+                last_output = Instant::now();
+            }
+            let late = self.limit.filter(|limit| started.elapsed() > *limit);
+            let idle = self
+                .idle_limit
+                .filter(|limit| tail.is_some() && last_output.elapsed() > *limit);
+            if late.is_some() || idle.is_some() || interrupted() {
                 // the leader is not yet reaped, so its group id cannot have been reused
                 let _ = killpg(group.pid, Signal::SIGKILL);
                 let output = handle.wait().map_err(lost)?;
                 group.reaped = true;
-                return Err(match self.limit {
-                    Some(limit) if late => ProcessError::TimedOut {
+                return Err(match (late, idle) {
+                    (Some(limit), _) => ProcessError::TimedOut {
                         program,
                         limit,
                         stdout: output.stdout.clone(),
                     },
-                    _ => ProcessError::Interrupted { program },
+                    (None, Some(limit)) => ProcessError::Idle { program, limit },
+                    (None, None) => ProcessError::Interrupted { program },
                 });
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         }
         group.reaped = true;
-        let output = handle
-            .into_output()
-            .map_err(|source| ProcessError::Output { program, source })?;
+        if tail.is_some() {
+            // what the program left running in its group would write into a log that nobody reads any more
+            let _ = killpg(group.pid, Signal::SIGKILL);
+        }
+        let output = handle.into_output().map_err(lost)?;
         Ok(Finished {
             status: output.status,
             stdout: output.stdout,
             stderr: output.stderr,
             elapsed: started.elapsed(),
         })
+    }
+}
+
+/// Follows a growing file and hands out its lines.
+struct Tail<'a> {
+    file: File,
+    partial: Vec<u8>,
+    each: &'a mut dyn FnMut(&str),
+}
+
+impl Tail<'_> {
+    /// Longest line that is handed out in one piece: a program gone wild must not fill our memory.
+    const LONGEST: usize = 1 << 20;
+
+    /// Reads what is new; whether there was anything.
+    fn drain(&mut self) -> std::io::Result<bool> {
+        let mut any = false;
+        let mut buffer = [0_u8; 16 * 1024];
+        loop {
+            let count = self.file.read(&mut buffer)?;
+            let Some(mut rest) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
+                return Ok(any);
+            };
+            any = true;
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                self.partial.extend_from_slice(&rest[..end]);
+                self.emit();
+                rest = &rest[end + 1..];
+            }
+            self.partial.extend_from_slice(rest);
+            if self.partial.len() > Self::LONGEST {
+                self.emit();
+            }
+        }
+    }
+
+    fn emit(&mut self) {
+        (self.each)(&String::from_utf8_lossy(&self.partial));
+        self.partial.clear();
+    }
+
+    fn finish(&mut self) {
+        if !self.partial.is_empty() {
+            self.emit();
+        }
     }
 }
 
@@ -337,5 +473,55 @@ mod tests {
             .unwrap_err();
         assert!(matches!(error, ProcessError::TimedOut { ref stdout, .. } if stdout == b"early\n"));
         assert!(started.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn lines_come_one_by_one_and_stay_in_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("out");
+        let mut lines = Vec::new();
+        let finished = Program::new("sh")
+            .args(["-c", "printf 'a\\n\\377b\\nlast'; kill -SEGV $$"])
+            .run_lines(&log, &mut |line| lines.push(line.to_owned()))
+            .unwrap();
+        assert_eq!(finished.signal(), Some(11));
+        assert_eq!(lines, ["a", "\u{fffd}b", "last"]);
+        assert_eq!(std::fs::read(&log).unwrap(), b"a\n\xffb\nlast");
+    }
+
+    #[test]
+    fn silence_ends_a_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines = 0;
+        let error = Program::new("sh")
+            .args(["-c", "echo one; sleep 30"])
+            .idle_limit(Duration::from_millis(200))
+            .run_lines(&folder.path().join("out"), &mut |_| lines += 1)
+            .unwrap_err();
+        assert!(matches!(error, ProcessError::Idle { .. }));
+        assert_eq!(lines, 1);
+    }
+
+    #[test]
+    fn a_survivor_of_the_group_does_not_hold_up_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let started = Instant::now();
+        Program::new("sh")
+            .args(["-c", "sleep 30 & echo done"])
+            .stderr_log(folder.path().join("err"))
+            .run_lines(&folder.path().join("out"), &mut |_| ())
+            .unwrap();
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_memory_cap_is_passed_on() {
+        let finished = Program::new("sh")
+            .args(["-c", "ulimit -v"])
+            .memory_cap(512 << 20)
+            .run()
+            .unwrap();
+        assert_eq!(finished.text().trim(), "524288");
     }
 }
