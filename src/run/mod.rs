@@ -1,2 +1,6 @@
 //! Processes, the journal of events, and the runners of scenarios and tests.
+pub mod folder;
+pub mod job;
+pub mod journal;
 pub mod process;
+pub mod scenarios;

@@ -1,0 +1,430 @@
+//! Runs scenario jobs through any program that speaks the driver contract, each in a process of its own, and keeps what
+//! they print: samples in `curves/`, output in `logs/`, ends in the journal.
+mod collect;
+
+use super::folder::{RunFolder, write_atomically};
+use super::job::{Arm, Definition, Flavour, Job, JobResult, Outcome};
+use super::journal::{Event, Journal, JournalError};
+use super::process::{self, Finished, ProcessError, Program};
+use crate::error::Explain;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::report::document::Fault;
+use collect::Collector;
+use nix::sys::signal::Signal;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A program that speaks the driver contract: `--list`, and `--scenario ID --seed N [--steps N] [--set key=value]…` with
+/// one JSON event a line on its standard output.
+#[derive(Debug, Clone)]
+pub struct Driver {
+    /// The program.
+    pub command: PathBuf,
+    /// Arguments before those of the contract (an interpreter's script).
+    pub leading: Vec<OsString>,
+    /// Its environment, beside ours.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Driver {
+    /// A driver that needs nothing but its path.
+    pub fn new(command: impl Into<PathBuf>) -> Self {
+        Self {
+            command: command.into(),
+            leading: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+
+    fn program(&self) -> Program {
+        let mut program = Program::new(&self.command).args(self.leading.iter());
+        for (key, value) in &self.environment {
+            program = program.env(key, value);
+        }
+        program
+    }
+
+    /// The scenarios that it has.
+    ///
+    /// # Errors
+    /// When it cannot be started or lists nothing.
+    pub fn list(&self) -> Result<Vec<Definition>, ScenarioError> {
+        let finished = self
+            .program()
+            .arg("--list")
+            .limit(Duration::from_secs(60))
+            .run()?;
+        let listed: Vec<Definition> = finished
+            .text()
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        if !finished.status.success() || listed.is_empty() {
+            return Err(ScenarioError::NoList {
+                program: self.command.clone(),
+                output: finished.tail(5),
+            });
+        }
+        Ok(listed)
+    }
+
+    fn job(&self, job: &Job) -> Program {
+        let id = job.scenario.split(['@', '+']).next().unwrap_or_default();
+        let mut program = self.program().args([
+            OsString::from("--scenario"),
+            id.into(),
+            "--seed".into(),
+            job.seed.to_string().into(),
+        ]);
+        if let Some(steps) = job.steps {
+            program = program.arg("--steps").arg(steps.to_string());
+        }
+        for (key, value) in &job.settings {
+            program = program.arg("--set").arg(format!("{key}={value}"));
+        }
+        program
+    }
+}
+
+/// The drivers of a run: one for each arm and flavour.
+#[derive(Debug, Clone, Default)]
+pub struct Drivers {
+    all: BTreeMap<(Arm, Flavour), Driver>,
+}
+
+impl Drivers {
+    /// Adds the driver of one arm and flavour.
+    pub fn insert(&mut self, arm: Arm, flavour: Flavour, driver: Driver) {
+        self.all.insert((arm, flavour), driver);
+    }
+
+    /// The driver of one arm and flavour.
+    #[must_use]
+    pub fn get(&self, arm: Arm, flavour: Flavour) -> Option<&Driver> {
+        self.all.get(&(arm, flavour))
+    }
+}
+
+/// How long a job may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Wall time of one process.
+    pub job: Duration,
+    /// Time without a line of output.
+    pub silence: Duration,
+}
+
+/// Scenarios could not be run. A scenario that fails is no error: it is a result.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// A program could not be run, or the user interrupted.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The run folder cannot be written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A driver lists no scenario.
+    #[error("{} lists no scenario: {output}", program.display())]
+    NoList {
+        /// The driver.
+        program: PathBuf,
+        /// Its last output.
+        output: String,
+    },
+}
+
+impl Explain for ScenarioError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Process(error) => error.exit(),
+            Self::Journal(error) => error.exit(),
+            Self::NoList { .. } => Exit::PatchOrBuildFailed,
+        }
+    }
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Process(error) => error.hints(),
+            Self::Journal(error) => error.hints(),
+            Self::NoList { .. } => Vec::new(),
+        }
+    }
+}
+
+/// Everything that running jobs needs.
+pub struct Runner<'a> {
+    /// Where results go.
+    pub folder: &'a RunFolder,
+    /// Where events go.
+    pub journal: &'a Journal,
+    /// The programs.
+    pub drivers: &'a Drivers,
+    /// How long a job may take.
+    pub limits: Limits,
+    /// Processes at a time, at least 1.
+    pub workers: usize,
+    /// Who wants to know.
+    pub progress: &'a dyn Progress,
+}
+
+impl Runner<'_> {
+    /// Runs the jobs in their order, `workers` at a time. Each ends in the journal before this returns.
+    ///
+    /// # Errors
+    /// When the user interrupts or the run folder cannot be written; jobs that ended before are in the journal.
+    pub fn run(&self, jobs: &[Job]) -> Result<(), ScenarioError> {
+        let next = AtomicUsize::new(0);
+        let done = AtomicU64::new(0);
+        let failed: Mutex<Option<ScenarioError>> = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for _ in 0..self.workers.max(1).min(jobs.len()) {
+                scope.spawn(|| {
+                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::SeqCst)) {
+                        if let Err(error) = self.run_one(job) {
+                            // the others stop at their next job
+                            next.store(jobs.len(), Ordering::SeqCst);
+                            let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                            first.get_or_insert(error);
+                            return;
+                        }
+                        let done = done.fetch_add(1, Ordering::SeqCst) + 1;
+                        self.progress.advance(done, jobs.len() as u64);
+                    }
+                });
+            }
+        });
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn run_one(&self, job: &Job) -> Result<(), ScenarioError> {
+        self.journal
+            .append_unsynced(Event::JobStart { job: job.clone() })?;
+        let mut result = self.attempt(job, self.limits)?;
+        if matches!(result.outcome, Outcome::TimedOut { .. }) {
+            // a busy machine must not look like a hang
+            let patient = Limits {
+                job: self.limits.job * 2,
+                silence: self.limits.silence * 2,
+            };
+            result = self.attempt(job, patient)?;
+        }
+        if let Outcome::Crashed { by } | Outcome::TimedOut { detail: by } = &result.outcome {
+            self.progress.note(&format!("{job}: {by}"));
+        }
+        self.journal.append(Event::JobEnd {
+            job: job.clone(),
+            result: Box::new(result),
+        })?;
+        Ok(())
+    }
+
+    fn attempt(&self, job: &Job, limits: Limits) -> Result<JobResult, ScenarioError> {
+        let Some(driver) = self.drivers.get(job.arm, job.flavour) else {
+            return Ok(JobResult::empty(Outcome::Unsupported {
+                detail: "no program for this arm".to_owned(),
+            }));
+        };
+        let logs = self.folder.path().join("logs");
+        let slug = job.slug();
+        let output = logs.join(format!("{slug}.out"));
+        let errors = logs.join(format!("{slug}.err"));
+        // a killed run may have left one
+        let _ = std::fs::remove_file(&errors);
+        let mut collector = Collector::default();
+        let started = Instant::now();
+        let mut journal_failed = None;
+        let outcome = driver
+            .job(job)
+            .limit(limits.job)
+            .idle_limit(limits.silence)
+            .stderr_log(&errors)
+            .run_lines(&output, &mut |line| {
+                if let Some(fault) = collector.line(line) {
+                    let event = Event::Fault {
+                        job: job.clone(),
+                        fault,
+                    };
+                    if let Err(error) = self.journal.append_unsynced(event) {
+                        journal_failed.get_or_insert(error);
+                    }
+                }
+            });
+        if let Some(error) = journal_failed {
+            return Err(error.into());
+        }
+        let ended = match outcome {
+            Err(error @ (ProcessError::TimedOut { .. } | ProcessError::Idle { .. })) => {
+                Ended::Stopped(error.to_string())
+            }
+            Err(ProcessError::Interrupted { program }) => {
+                return Err(ProcessError::Interrupted { program }.into());
+            }
+            Err(error) => return Err(error.into()),
+            // Ctrl-C on a terminal reaches the program too: its end is ours, not a crash
+            Ok(_) if process::interrupted() => {
+                return Err(ProcessError::Interrupted {
+                    program: driver.command.display().to_string(),
+                }
+                .into());
+            }
+            Ok(finished) => Ended::ByItself(finished),
+        };
+        let mut result = JobResult {
+            seconds: started.elapsed().as_secs_f64(),
+            ..collector.result()
+        };
+        let complaint = last_lines(&errors, 12);
+        result.outcome = outcome_of(&ended, collector.reported(), &complaint);
+        if let Outcome::Crashed { by } = &result.outcome {
+            result.faults.push(Fault {
+                kind: "crash".to_owned(),
+                count: 1,
+                detail: by.clone(),
+                bytes: 0,
+            });
+        }
+        if !matches!(result.outcome, Outcome::Ok | Outcome::Faulted) {
+            result.last_output = if complaint.is_empty() {
+                last_lines(&output, 6)
+            } else {
+                complaint
+            };
+        }
+        if let Some(csv) = collector.csv() {
+            let name = format!("curves/{slug}.csv");
+            write_atomically(&self.folder.path().join(&name), csv.as_bytes())?;
+            result.curve = Some(name);
+        }
+        if result.outcome == Outcome::Ok {
+            // all that it said is in the journal and the curve
+            let _ = std::fs::remove_file(&output);
+        }
+        if std::fs::metadata(&errors).is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = std::fs::remove_file(&errors);
+        }
+        Ok(result)
+    }
+}
+
+enum Ended {
+    ByItself(Finished),
+    Stopped(String),
+}
+
+/// What the end of the process and its own report say together. The process has the last word: a driver that says "ok"
+/// and then crashes while it exits has crashed.
+fn outcome_of(ended: &Ended, reported: Option<Outcome>, complaint: &str) -> Outcome {
+    let finished = match ended {
+        Ended::Stopped(detail) => {
+            return Outcome::TimedOut {
+                detail: detail.clone(),
+            };
+        }
+        Ended::ByItself(finished) => finished,
+    };
+    if let Some(signal) = finished.signal() {
+        let name = Signal::try_from(signal)
+            .map_or_else(|_| format!("signal {signal}"), |known| known.to_string());
+        return Outcome::Crashed {
+            by: match sanitizer(complaint) {
+                Some(report) => format!("{name}, {report}"),
+                None => name,
+            },
+        };
+    }
+    match finished.status.code() {
+        Some(0) => reported.unwrap_or_else(|| Outcome::Error {
+            detail: "it ended without its end event".to_owned(),
+        }),
+        Some(2) if reported.is_none() => Outcome::Unsupported {
+            detail: complaint.lines().last().unwrap_or("usage").to_owned(),
+        },
+        code => match sanitizer(complaint) {
+            Some(report) => Outcome::Crashed { by: report },
+            None => Outcome::Error {
+                detail: format!(
+                    "exit status {}",
+                    code.map_or_else(|| "unknown".to_owned(), |code| code.to_string())
+                ),
+            },
+        },
+    }
+}
+
+/// The sanitizer's own name for what it found: "AddressSanitizer: heap-use-after-free".
+fn sanitizer(complaint: &str) -> Option<String> {
+    complaint.lines().rev().find_map(|line| {
+        let at = ["AddressSanitizer:", "ThreadSanitizer:", "runtime error:"]
+            .iter()
+            .find_map(|mark| line.find(mark))?;
+        let words: Vec<&str> = line[at..].split_whitespace().take(2).collect();
+        Some(words.join(" "))
+    })
+}
+
+/// The last lines of a log that may be large.
+fn last_lines(path: &Path, count: usize) -> String {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(16 * 1024)))?;
+        let mut bytes = Vec::new();
+        file.take(16 * 1024).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(script: &str) -> Ended {
+        Ended::ByItself(Program::new("sh").args(["-c", script]).run().unwrap())
+    }
+
+    #[test]
+    fn the_process_has_the_last_word() {
+        let ok = || Some(Outcome::Ok);
+        assert_eq!(outcome_of(&finished("exit 0"), ok(), ""), Outcome::Ok);
+        assert_eq!(
+            outcome_of(&finished("kill -SEGV $$"), ok(), "").to_string(),
+            "crashed (SIGSEGV)"
+        );
+        assert_eq!(
+            outcome_of(
+                &finished("exit 1"),
+                None,
+                "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1"
+            )
+            .to_string(),
+            "crashed (AddressSanitizer: heap-use-after-free)"
+        );
+        assert_eq!(
+            outcome_of(&finished("exit 2"), None, "no scenario x").to_string(),
+            "unsupported (no scenario x)"
+        );
+        assert_eq!(
+            outcome_of(&finished("exit 0"), None, "").to_string(),
+            "error (it ended without its end event)"
+        );
+        assert_eq!(
+            outcome_of(&finished("exit 7"), ok(), "").to_string(),
+            "error (exit status 7)"
+        );
+    }
+}
