@@ -2,6 +2,8 @@
 //!
 //! Every program runs in a process group of its own, with its output captured, streamed line by line or sent to a log
 //! file, optional limits on time, silence and memory, and it ends with its whole group when the user interrupts the run.
+pub mod conversation;
+
 use crate::error::Explain;
 use crate::exit::Exit;
 use nix::sys::signal::{Signal, killpg};
@@ -141,6 +143,7 @@ impl Explain for ProcessError {
 }
 
 /// Ends the process group of a started program when it is dropped before the program was reaped.
+#[derive(Debug)]
 struct Group {
     pid: Pid,
     reaped: bool,
@@ -286,6 +289,14 @@ impl Program {
 
     /// The program with everything but standard output connected.
     fn expression(&self) -> Result<duct::Expression, ProcessError> {
+        self.connected(duct::Expression::stdin_null)
+    }
+
+    /// The program with everything but standard output connected, standard input as `input` says.
+    fn connected(
+        &self,
+        input: impl FnOnce(&duct::Expression) -> duct::Expression,
+    ) -> Result<duct::Expression, ProcessError> {
         let mut expression = match self.memory_cap {
             None => duct::cmd(&self.name, &self.arguments),
             // the shell's own limit: the program replaces the shell, so that its signals and status stay its own
@@ -300,7 +311,7 @@ impl Program {
                 duct::cmd("sh", arguments)
             }
         };
-        expression = expression.stdin_null().unchecked().before_spawn(|command| {
+        expression = input(&expression).unchecked().before_spawn(|command| {
             command.process_group(0);
             Ok(())
         });
