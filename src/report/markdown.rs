@@ -1,0 +1,397 @@
+//! The report as Markdown for a CI job summary or a pull-request comment: verdict first, details folded, and within the
+//! 65,536 characters that a comment may have.
+use super::document::{Fault, FindingState, Report, Scenario, TestChange};
+use super::{figures, harmless, summary};
+use std::fmt::Write;
+
+/// Characters that a pull-request comment may have; a job summary may have more.
+const LIMIT: usize = 65_536;
+/// What is kept free for the lines that say what was left out.
+const RESERVE: usize = 2_048;
+/// Characters of a faulty program's output that are shown.
+const EXCERPT: usize = 1_200;
+
+/// Renders the report.
+pub(super) fn render(report: &Report) -> String {
+    let mut page = Page::default();
+    head(report, &mut page);
+    scenario_table(report, &mut page);
+    tests(report, &mut page);
+    goals(report, &mut page);
+    repeat(report, &mut page);
+    details(report, &mut page);
+    environment(report, &mut page);
+    page.finish()
+}
+
+/// Text that grows by whole sections and stops taking them when it is full.
+#[derive(Default)]
+struct Page {
+    text: String,
+    characters: usize,
+    left_out: usize,
+}
+
+impl Page {
+    /// Adds a section if there is room for it.
+    fn add(&mut self, section: &str) -> bool {
+        let characters = section.chars().count();
+        if self.characters + characters > LIMIT - RESERVE {
+            self.left_out += 1;
+            return false;
+        }
+        self.text.push_str(section);
+        self.characters += characters;
+        true
+    }
+
+    /// Adds rows between a head and a foot: as many as there is room for, the rest counted.
+    fn add_rows(&mut self, head: &str, rows: impl Iterator<Item = String>, foot: &str) {
+        let around = head.chars().count() + foot.chars().count() + 80;
+        let room = (LIMIT - RESERVE).saturating_sub(self.characters + around);
+        let (mut section, mut used, mut more) = (head.to_owned(), 0, 0_usize);
+        for row in rows {
+            let characters = row.chars().count();
+            if more == 0 && used + characters <= room {
+                section.push_str(&row);
+                used += characters;
+            } else {
+                more += 1;
+            }
+        }
+        section.push_str(foot);
+        if more > 0 {
+            let _ = writeln!(
+                section,
+                "\n*{} more in report.html*",
+                figures::count(more as f64)
+            );
+        }
+        self.add(&section);
+    }
+
+    fn finish(mut self) -> String {
+        if self.left_out > 0 {
+            let _ = writeln!(
+                self.text,
+                "\n*{} sections left out to keep within the length of a comment: they are in report.html.*",
+                self.left_out
+            );
+        }
+        self.text
+    }
+}
+
+fn head(report: &Report, page: &mut Page) {
+    let mut text = format!(
+        "## {} umpatch verify: {}\n\n",
+        summary::verdict_sign(report.verdict),
+        summary::verdict_word(report.verdict)
+    );
+    match summary::deciding(report) {
+        Some(reason) => {
+            let _ = writeln!(text, "**{}**\n", prose(&summary::reason_line(reason)));
+        }
+        None => {
+            let _ = writeln!(text, "**{}**\n", summary::verdict_meaning(report.verdict));
+        }
+    }
+    if let Some(warning) = summary::partial_warning(report) {
+        let _ = writeln!(text, "> [!WARNING]\n> {warning}\n");
+    }
+    let names = summary::arm_names(report);
+    let trust = summary::trust(report.trust);
+    let _ = writeln!(
+        text,
+        "Compared {} against {}.\n",
+        prose(&names.patched),
+        prose(&names.baseline)
+    );
+    let _ = writeln!(
+        text,
+        "> [!NOTE]\n> **{}** {}. {} {}\n",
+        trust.word,
+        prose(&summary::machine(report)),
+        trust.proves,
+        trust.does_not_prove
+    );
+    page.add(&text);
+    if report.reasons.len() > 1 {
+        let rows = report
+            .reasons
+            .iter()
+            .map(|reason| format!("- {}\n", prose(&summary::reason_line(reason))));
+        let head = format!(
+            "<details><summary>All {} lines of evidence</summary>\n\n",
+            report.reasons.len()
+        );
+        page.add_rows(&head, rows.take(100), "\n</details>\n\n");
+    }
+}
+
+fn scenario_table(report: &Report, page: &mut Page) {
+    if report.scenarios.is_empty() {
+        return;
+    }
+    let head = format!(
+        "### Scenarios: {}\n\n\
+         | scenario | finding | slope per step, stock → patched | peak | reuse | blocking waits | hazards |\n\
+         |-|-|-|-|-|-|-|\n",
+        summary::scenario_counts(report)
+    );
+    let rows = summary::gravest_first(report).into_iter().map(|index| {
+        let scenario = &report.scenarios[index];
+        let state = summary::leading(scenario).state;
+        let measures = summary::measures(scenario);
+        let pair = |measure: &summary::Measure| {
+            let values = &measure.values;
+            let baseline = values.baseline.trim_end_matches("/step");
+            let patched = values.patched.trim_end_matches("/step");
+            format!("{baseline} → {patched}")
+        };
+        format!(
+            "| {} | {} {} | {} | {} | {} | {} | {} |\n",
+            code(&harmless::line(&scenario.id, harmless::NAME)),
+            summary::finding_sign(state),
+            summary::finding_word(state),
+            pair(&measures.slope),
+            pair(&measures.peak),
+            pair(&measures.reuse),
+            pair(&measures.waits),
+            pair(&measures.hazards),
+        )
+    });
+    page.add_rows(&head, rows, "\n");
+}
+
+fn tests(report: &Report, page: &mut Page) {
+    let Some(tests) = &report.tests else { return };
+    let mut text = String::from("### Tests\n\n| | pass rate | outcomes |\n|-|-|-|\n");
+    for (name, counts, rate) in [
+        ("stock", &tests.baseline, &tests.pass_rate.baseline),
+        ("patched", &tests.patched, &tests.pass_rate.patched),
+    ] {
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} |",
+            figures::share(rate.rate),
+            summary::test_counts(counts)
+        );
+    }
+    text.push('\n');
+    page.add(&text);
+    let mut changes: Vec<&TestChange> = tests.changes.iter().collect();
+    changes.sort_by_key(|change| summary::class_gravity(&change.class));
+    let against = changes
+        .iter()
+        .take_while(|change| summary::counts_against(&change.class))
+        .count();
+    let row = |change: &&TestChange| {
+        format!(
+            "| {} | {} | {} | {} |\n",
+            code(&harmless::line(&change.id, harmless::NAME)),
+            prose(&harmless::line(&change.class, 40)),
+            prose(&harmless::line(&change.baseline, 40)),
+            prose(&harmless::line(&change.patched, 40)),
+        )
+    };
+    let columns = "| test | class | stock | patched |\n|-|-|-|-|\n";
+    if against > 0 {
+        let head = format!("**{against} tests count against the patches**\n\n{columns}");
+        page.add_rows(&head, changes[..against].iter().take(100).map(row), "\n");
+    }
+    if changes.len() > against {
+        let head = format!(
+            "<details><summary>{} other tests that differ</summary>\n\n{columns}",
+            changes.len() - against
+        );
+        page.add_rows(
+            &head,
+            changes[against..].iter().take(100).map(row),
+            "\n</details>\n\n",
+        );
+    }
+}
+
+fn goals(report: &Report, page: &mut Page) {
+    let rows = report.goals.iter().map(|goal| {
+        let met = match goal.met {
+            Some(true) => "✔ met",
+            Some(false) => "✘ missed",
+            None => "? no evidence",
+        };
+        format!(
+            "| {met} | {} | {} |\n",
+            prose(&harmless::line(&goal.text, harmless::SENTENCE)),
+            prose(&harmless::line(&goal.evidence, harmless::SENTENCE))
+        )
+    });
+    if !report.goals.is_empty() {
+        page.add_rows("### Goals\n\n| | goal | evidence |\n|-|-|-|\n", rows, "\n");
+    }
+}
+
+fn repeat(report: &Report, page: &mut Page) {
+    page.add(&format!(
+        "See it yourself:\n\n{}\n",
+        fenced("sh", &summary::run_command(report))
+    ));
+}
+
+fn details(report: &Report, page: &mut Page) {
+    for index in summary::gravest_first(report) {
+        let scenario = &report.scenarios[index];
+        let finding = summary::leading(scenario);
+        let faults = scenario.baseline.faults.len() + scenario.patched.faults.len();
+        if faults > 0 || !matches!(finding.state, FindingState::Ok | FindingState::Improved) {
+            page.add(&scenario_details(scenario));
+        }
+    }
+}
+
+fn scenario_details(scenario: &Scenario) -> String {
+    let state = summary::leading(scenario).state;
+    let mut text = format!(
+        "<details><summary>{} {}: {}</summary>\n\n",
+        summary::finding_sign(state),
+        html_escaped(&harmless::line(&scenario.id, harmless::NAME)),
+        summary::finding_word(state)
+    );
+    let _ = writeln!(
+        text,
+        "Reproduces {}.\n",
+        prose(&harmless::line(&scenario.reproduces, harmless::SENTENCE))
+    );
+    for (name, finding) in [
+        ("against stock", &scenario.relative),
+        ("by itself", &scenario.absolute),
+    ] {
+        let _ = writeln!(
+            text,
+            "- {name}: {}: {}",
+            summary::finding_word(finding.state),
+            prose(&harmless::line(&finding.text, harmless::SENTENCE))
+        );
+    }
+    text.push('\n');
+    for (name, faults) in [
+        ("Stock", &scenario.baseline.faults),
+        ("Patched", &scenario.patched.faults),
+    ] {
+        for fault in faults.iter().take(5) {
+            fault_details(&mut text, name, fault);
+        }
+        if faults.len() > 5 {
+            let _ = writeln!(text, "{name}: and {} more kinds.\n", faults.len() - 5);
+        }
+    }
+    text.push_str(&fenced("sh", &summary::scenario_command(scenario)));
+    text.push_str("\n</details>\n\n");
+    text
+}
+
+fn fault_details(text: &mut String, arm: &str, fault: &Fault) {
+    let _ = writeln!(
+        text,
+        "{arm}: {} × {}, {}\n",
+        figures::count(fault.count as f64),
+        prose(&harmless::line(&fault.kind, harmless::NAME)),
+        figures::bytes(fault.bytes as f64)
+    );
+    text.push_str(&fenced("text", &harmless::block(&fault.detail, EXCERPT)));
+    text.push('\n');
+}
+
+fn environment(report: &Report, page: &mut Page) {
+    let parts = report.fingerprint.parts.iter().map(|(name, value)| {
+        format!(
+            "| {} | {} |\n",
+            prose(&harmless::line(name, harmless::NAME)),
+            code(&harmless::line(value, harmless::NAME))
+        )
+    });
+    let head = format!(
+        "<details><summary>Environment</summary>\n\nFingerprint {}\n\n| | |\n|-|-|\n",
+        code(&harmless::line(&report.fingerprint.key, harmless::NAME))
+    );
+    page.add_rows(&head, parts, "\n</details>\n\n");
+    if !report.notes.is_empty() {
+        let notes = report
+            .notes
+            .iter()
+            .map(|note| format!("- {}\n", prose(&harmless::line(note, harmless::SENTENCE))));
+        page.add_rows(
+            "<details><summary>Notes</summary>\n\n",
+            notes,
+            "\n</details>\n",
+        );
+    }
+}
+
+/// Words in a paragraph or a cell. What would mention somebody, refer to an issue or link becomes code, the rest is
+/// escaped.
+fn prose(text: &str) -> String {
+    let refers = text.contains('@')
+        || text.contains("://")
+        || text.to_ascii_lowercase().contains("www.")
+        || text
+            .as_bytes()
+            .windows(2)
+            .any(|pair| pair[0] == b'#' && pair[1].is_ascii_digit());
+    if refers {
+        return code(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '&' => shown.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '#' | '!' => {
+                shown.push('\\');
+                shown.push(character);
+            }
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// A code span that its content cannot end, and that does not end a table's cell.
+fn code(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let fence = "`".repeat(longest_run(text, '`') + 1);
+    let text = text.replace('|', "\\|");
+    let space = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// A block of code that its content cannot end.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
+    format!("{fence}{language}\n{text}\n{fence}\n")
+}
+
+fn html_escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        // a mention or a reference needs these signs as themselves
+        .replace('@', "@\u{2060}")
+        .replace('#', "#\u{2060}")
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for character in text.chars() {
+        run = if character == of { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}

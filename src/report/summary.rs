@@ -1,0 +1,449 @@
+//! What every format says alike: the words for a verdict, a finding and a kind of device, and the figures of a row.
+use super::document::{
+    ArmFigures, Arms, Compared, Finding, FindingState, Reason, Report, RunState, Scenario,
+    TestCounts, Trust, Verdict,
+};
+use super::{figures, harmless};
+
+/// The verdict as one word for people.
+pub(super) const fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "PASS",
+        Verdict::Regression => "REGRESSION",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+        Verdict::Failed => "FAILED",
+        Verdict::NothingRan => "NOTHING RAN",
+    }
+}
+
+/// The verdict as it is written in documents, and as a class in style sheets.
+pub(super) const fn verdict_id(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Regression => "regression",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Failed => "failed",
+        Verdict::NothingRan => "nothing-ran",
+    }
+}
+
+/// A sign that tells verdicts apart without colour.
+pub(super) const fn verdict_sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✔",
+        Verdict::Regression | Verdict::Failed => "✘",
+        Verdict::Inconclusive | Verdict::NothingRan => "?",
+    }
+}
+
+/// What the verdict means for somebody who wants to merge the patches.
+pub(super) const fn verdict_meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "The patched tree is not worse than stock in anything that was measured.",
+        Verdict::Regression => "The patched tree is worse than stock in at least one respect.",
+        Verdict::Inconclusive => {
+            "The evidence does not decide: neither safe nor unsafe follows from this run."
+        }
+        Verdict::Failed => "The run itself failed before the two trees could be compared.",
+        Verdict::NothingRan => "Nothing comparable ran in both trees.",
+    }
+}
+
+/// What a kind of device can show.
+pub(super) struct TrustStatement {
+    pub(super) word: &'static str,
+    pub(super) proves: &'static str,
+    pub(super) does_not_prove: &'static str,
+}
+
+/// What the figures of a run rest on.
+pub(super) const fn trust(trust: Trust) -> TrustStatement {
+    match trust {
+        Trust::Hardware => TrustStatement {
+            word: "hardware",
+            proves: "The figures were measured on the GPU of a real Mac.",
+            does_not_prove: "They hold for this chip and this version of macOS; others may differ.",
+        },
+        Trust::Paravirtual => TrustStatement {
+            word: "paravirtual",
+            proves: "The code ran on the paravirtual GPU of a virtual machine: what it computed can be trusted.",
+            does_not_prove: "This does not prove memory use, timing or driver behaviour on a real Mac.",
+        },
+        Trust::Simulated => TrustStatement {
+            word: "simulated",
+            proves: "The real, patched sources ran against a model of Metal: allocation decisions, accounting, \
+                     retain counts, lock order, copy paths and data hazards were exercised.",
+            does_not_prove: "This does not prove kernel numerics, driver behaviour (purgeable memory, heap rounding), \
+                             timing, or MPSGraph's own caches. No figure here was measured on a Mac.",
+        },
+        Trust::Rehearsed => TrustStatement {
+            word: "rehearsed",
+            proves: "Recorded output was played back to check the machinery of the report.",
+            does_not_prove: "This is no evidence about the patches.",
+        },
+    }
+}
+
+/// A finding's state in words.
+pub(super) const fn finding_word(state: FindingState) -> &'static str {
+    match state {
+        FindingState::Ok => "ok",
+        FindingState::Improved => "improved",
+        FindingState::PreExisting => "pre-existing",
+        FindingState::Regression => "regression",
+        FindingState::Inconclusive => "inconclusive",
+        FindingState::NotComparable => "not comparable",
+    }
+}
+
+/// A finding's state as it is written in documents, and as a class in style sheets.
+pub(super) const fn finding_id(state: FindingState) -> &'static str {
+    match state {
+        FindingState::NotComparable => "not-comparable",
+        _ => finding_word(state),
+    }
+}
+
+/// A sign that tells findings apart without colour.
+pub(super) const fn finding_sign(state: FindingState) -> &'static str {
+    match state {
+        FindingState::Ok => "✔",
+        FindingState::Improved => "▼",
+        FindingState::PreExisting => "=",
+        FindingState::Regression => "✘",
+        FindingState::Inconclusive | FindingState::NotComparable => "?",
+    }
+}
+
+const fn gravity(state: FindingState) -> u8 {
+    match state {
+        FindingState::Regression => 0,
+        FindingState::Inconclusive => 1,
+        FindingState::NotComparable => 2,
+        FindingState::PreExisting => 3,
+        FindingState::Improved => 4,
+        FindingState::Ok => 5,
+    }
+}
+
+/// The finding that says most about a scenario: the graver of the comparison and the patched arm by itself.
+///
+/// What is wrong in both arms alike is no news about the patches, so the comparison wins a draw.
+pub(super) fn leading(scenario: &Scenario) -> &Finding {
+    if gravity(scenario.absolute.state) < gravity(scenario.relative.state) {
+        &scenario.absolute
+    } else {
+        &scenario.relative
+    }
+}
+
+/// Positions of the scenarios, gravest first, else in the order of the report.
+pub(super) fn gravest_first(report: &Report) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..report.scenarios.len()).collect();
+    order.sort_by_key(|&index| gravity(leading(&report.scenarios[index]).state));
+    order
+}
+
+/// The reason that decided: the first that argues for the verdict reached.
+pub(super) fn deciding(report: &Report) -> Option<&Reason> {
+    let decides = |reason: &&Reason| reason.verdict == report.verdict;
+    report
+        .reasons
+        .iter()
+        .find(decides)
+        .or_else(|| report.reasons.first())
+}
+
+/// A reason as one line: `transformer-loop: +26.1 MiB per step`.
+pub(super) fn reason_line(reason: &Reason) -> String {
+    let text = harmless::line(&reason.text, harmless::SENTENCE);
+    if reason.subject.is_empty() || text.starts_with(&reason.subject) {
+        text
+    } else {
+        let subject = harmless::line(&reason.subject, harmless::NAME);
+        format!("{subject}: {text}")
+    }
+}
+
+/// How many scenarios have each leading finding, gravest first: `1 regression, 11 ok`.
+pub(super) fn scenario_counts(report: &Report) -> String {
+    use FindingState::{Improved, Inconclusive, NotComparable, Ok, PreExisting, Regression};
+    let mut parts = Vec::new();
+    for state in [
+        Regression,
+        Inconclusive,
+        NotComparable,
+        PreExisting,
+        Improved,
+        Ok,
+    ] {
+        let number = report
+            .scenarios
+            .iter()
+            .filter(|scenario| leading(scenario).state == state)
+            .count();
+        if number > 0 {
+            parts.push(format!("{number} {}", finding_word(state)));
+        }
+    }
+    parts.join(", ")
+}
+
+/// `simulated` or `hardware (Apple M4 Pro, macOS 15.1)`: the kind of device and what the fingerprint says about it.
+pub(super) fn machine(report: &Report) -> String {
+    let parts: Vec<String> = ["device", "chip", "os"]
+        .iter()
+        .filter_map(|name| report.fingerprint.parts.get(*name))
+        .filter(|value| !value.is_empty())
+        .map(|value| harmless::line(value, harmless::NAME))
+        .collect();
+    parts.join(", ")
+}
+
+/// What an arm is called in a sentence.
+pub(super) fn arm_name(compared: &Compared, otherwise: &str) -> String {
+    if compared.name.is_empty() {
+        otherwise.to_owned()
+    } else {
+        harmless::line(&compared.name, harmless::NAME)
+    }
+}
+
+/// Both arms' names.
+pub(super) fn arm_names(report: &Report) -> Arms<String> {
+    Arms {
+        baseline: arm_name(&report.compared.baseline, "stock"),
+        patched: arm_name(&report.compared.patched, "patched"),
+    }
+}
+
+/// What a run in progress or cut off has to say of itself.
+pub(super) const fn partial_warning(report: &Report) -> Option<&'static str> {
+    match report.state {
+        RunState::Complete => None,
+        RunState::Partial => Some(
+            "This run is in progress or was cut off: the report holds what its journal has so far. The same command \
+             resumes it.",
+        ),
+    }
+}
+
+/// The smallest change of slope that the least sensitive scenario would have found.
+pub(super) fn sensitivity(report: &Report) -> Option<f64> {
+    report
+        .scenarios
+        .iter()
+        .filter_map(|scenario| scenario.difference.minimal_detectable)
+        .filter(|value| value.is_finite())
+        .reduce(f64::max)
+}
+
+/// The most processes that one arm of a scenario ran in.
+pub(super) fn replicates(report: &Report) -> usize {
+    let arms = |scenario: &Scenario| {
+        scenario
+            .baseline
+            .outcomes
+            .len()
+            .max(scenario.patched.outcomes.len())
+    };
+    report.scenarios.iter().map(arms).max().unwrap_or(0)
+}
+
+/// The command that repeats a scenario.
+pub(super) fn scenario_command(scenario: &Scenario) -> String {
+    if scenario.command.is_empty() {
+        format!(
+            "umpatch verify --scenario {}",
+            harmless::line(&scenario.id, harmless::NAME)
+        )
+    } else {
+        harmless::line(&scenario.command, harmless::SENTENCE)
+    }
+}
+
+/// The command that repeats the run.
+pub(super) fn run_command(report: &Report) -> String {
+    if report.command.is_empty() {
+        "umpatch verify".to_owned()
+    } else {
+        harmless::line(&report.command, harmless::SENTENCE)
+    }
+}
+
+/// A measured quantity of a scenario, in both arms.
+pub(super) struct Measure {
+    pub(super) name: &'static str,
+    pub(super) values: Arms<String>,
+    /// Patched against baseline, in words; empty where the two values say it.
+    pub(super) difference: String,
+}
+
+/// The quantities that every format shows of a scenario, in their order.
+pub(super) struct Measures {
+    pub(super) slope: Measure,
+    pub(super) peak: Measure,
+    pub(super) reuse: Measure,
+    pub(super) waits: Measure,
+    pub(super) hazards: Measure,
+}
+
+/// The main quantities of a scenario.
+pub(super) fn measures(scenario: &Scenario) -> Measures {
+    let both = |of: &dyn Fn(&ArmFigures) -> String| Arms {
+        baseline: of(&scenario.baseline),
+        patched: of(&scenario.patched),
+    };
+    let counter = |name: &'static str| {
+        both(&|arm: &ArmFigures| {
+            arm.counters
+                .get(name)
+                .map_or_else(|| figures::NONE.to_owned(), |value| figures::count(*value))
+        })
+    };
+    Measures {
+        slope: Measure {
+            name: "Slope of driver memory",
+            values: both(&|arm| figures::slope(arm.slope_bytes_per_step)),
+            difference: figures::slope(scenario.difference.slope_bytes_per_step),
+        },
+        peak: Measure {
+            name: "Peak driver memory",
+            values: both(&|arm| figures::bytes_option(arm.peak_bytes)),
+            difference: peak_ratio(scenario).map_or_else(String::new, figures::ratio),
+        },
+        reuse: Measure {
+            name: "Allocations served by reuse",
+            values: both(&|arm| {
+                reuse(arm).map_or_else(|| figures::NONE.to_owned(), figures::share)
+            }),
+            difference: String::new(),
+        },
+        waits: Measure {
+            name: "Blocking waits",
+            values: counter("blocking_waits"),
+            difference: String::new(),
+        },
+        hazards: Measure {
+            name: "Data hazards",
+            values: counter("hazards"),
+            difference: String::new(),
+        },
+    }
+}
+
+fn peak_ratio(scenario: &Scenario) -> Option<f64> {
+    scenario.difference.peak_ratio.or_else(|| {
+        let (baseline, patched) = (scenario.baseline.peak_bytes?, scenario.patched.peak_bytes?);
+        (baseline > 0).then(|| patched as f64 / baseline as f64)
+    })
+}
+
+/// The share of allocations that needed no new Metal buffer.
+pub(super) fn reuse(arm: &ArmFigures) -> Option<f64> {
+    let allocations = *arm.counters.get("allocations")?;
+    if allocations <= 0.0 {
+        return None;
+    }
+    match arm.counters.get("new_buffers") {
+        Some(new) => Some((1.0 - new / allocations).clamp(0.0, 1.0)),
+        None => arm
+            .counters
+            .get("reused")
+            .map(|reused| reused / allocations),
+    }
+}
+
+/// The share of host-to-device copies that could be a plain memcpy and were.
+pub(super) fn memcpy_share(arm: &ArmFigures) -> Option<f64> {
+    let eligible = *arm.counters.get("eligible_copies")?;
+    (eligible > 0.0).then(|| {
+        arm.counters
+            .get("memcpy_copies")
+            .map(|done| done / eligible)
+    })?
+}
+
+/// How the processes of an arm ended: `5 ok` or `4 ok, 1 crashed (signal 11)`.
+pub(super) fn outcomes(arm: &ArmFigures) -> String {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for outcome in &arm.outcomes {
+        match counted.iter_mut().find(|(name, _)| name == outcome) {
+            Some((_, number)) => *number += 1,
+            None => counted.push((outcome, 1)),
+        }
+    }
+    if counted.is_empty() {
+        return figures::NONE.to_owned();
+    }
+    let parts: Vec<String> = counted
+        .iter()
+        .map(|(name, number)| format!("{number} {}", harmless::line(name, harmless::NAME)))
+        .collect();
+    parts.join(", ")
+}
+
+/// Counts of test outcomes: `5,134 passed, 314 failed`, what is zero left out.
+pub(super) fn test_counts(counts: &TestCounts) -> String {
+    let parts: Vec<String> = test_outcomes(counts)
+        .into_iter()
+        .filter(|(_, number)| *number > 0)
+        .map(|(name, number)| format!("{} {name}", figures::count(number as f64)))
+        .collect();
+    if parts.is_empty() {
+        "none ran".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// Counts of test outcomes by name.
+pub(super) fn test_outcomes(counts: &TestCounts) -> [(&'static str, u64); 7] {
+    [
+        ("passed", counts.passed),
+        ("failed", counts.failed),
+        ("skipped", counts.skipped),
+        ("xfailed", counts.xfailed),
+        ("xpassed", counts.xpassed),
+        ("crashed", counts.crashed),
+        ("timed out", counts.timed_out),
+    ]
+}
+
+/// Whether a class of test change counts against the patches.
+pub(super) fn counts_against(class: &str) -> bool {
+    matches!(
+        class,
+        "regression"
+            | "new-crash"
+            | "new-timeout"
+            | "flakier"
+            | "new-skip"
+            | "missing"
+            | "exit-crash"
+    )
+}
+
+/// How grave a class of test change is: the order of the rows.
+pub(super) fn class_gravity(class: &str) -> u8 {
+    const ORDER: [&str; 14] = [
+        "new-crash",
+        "regression",
+        "new-timeout",
+        "exit-crash",
+        "missing",
+        "new-skip",
+        "flakier",
+        "changed-failure",
+        "order-dependent",
+        "infrastructure",
+        "flaky-both",
+        "same-failure",
+        "added",
+        "fixed",
+    ];
+    ORDER
+        .iter()
+        .position(|known| *known == class)
+        .unwrap_or(ORDER.len()) as u8
+}

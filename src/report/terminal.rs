@@ -1,0 +1,292 @@
+//! The report for a terminal: the verdict with the line that decided it, what was compared, one line per scenario.
+//! Plain text of at most 100 columns; colour is for whoever prints it.
+use super::document::{FindingState, Report, Scenario};
+use super::{figures, harmless, summary};
+use std::fmt::Write;
+
+const COLUMNS: usize = 100;
+/// Lines of each list that are shown before the rest is only counted.
+const REASONS: usize = 8;
+const CHANGES: usize = 12;
+
+/// Renders the report as text.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut text = String::new();
+    head(report, &mut text);
+    scenarios(report, &mut text);
+    tests(report, &mut text);
+    goals(report, &mut text);
+    notes(report, &mut text);
+    text
+}
+
+fn head(report: &Report, text: &mut String) {
+    let decided = summary::deciding(report).map_or_else(
+        || summary::verdict_meaning(report.verdict).to_owned(),
+        summary::reason_line,
+    );
+    let verdict = format!(
+        "{} {}: ",
+        summary::verdict_sign(report.verdict),
+        summary::verdict_word(report.verdict)
+    );
+    paragraph(text, &verdict, "  ", &decided);
+    for reason in others(report).take(REASONS) {
+        paragraph(text, "  - ", "    ", &summary::reason_line(reason));
+    }
+    let more = others(report).count().saturating_sub(REASONS);
+    if more > 0 {
+        let _ = writeln!(text, "  - and {more} more (report.html)");
+    }
+    if let Some(warning) = summary::partial_warning(report) {
+        paragraph(text, "  ! ", "    ", warning);
+    }
+    text.push('\n');
+    let names = summary::arm_names(report);
+    let compared = format!("{} against {}", names.patched, names.baseline);
+    paragraph(text, "compared  ", "          ", &compared);
+    let trust = summary::trust(report.trust);
+    let device = match summary::machine(report) {
+        machine if machine.is_empty() => trust.word.to_owned(),
+        machine => format!("{} ({machine})", trust.word),
+    };
+    let device = format!("{device}. {}", trust.does_not_prove);
+    paragraph(text, "device    ", "          ", &device);
+    if let Some(least) = summary::sensitivity(report) {
+        let power = format!(
+            "{} process(es) per arm; a leak of {} or more would have been found in every scenario",
+            summary::replicates(report),
+            figures::slope(Some(least)).trim_start_matches('+')
+        );
+        paragraph(text, "power     ", "          ", &power);
+    }
+    paragraph(
+        text,
+        "repeat    ",
+        "          ",
+        &summary::run_command(report),
+    );
+    let run = harmless::line(&report.run, harmless::NAME);
+    paragraph(
+        text,
+        "report    ",
+        "          ",
+        &format!("{run}/report.html"),
+    );
+}
+
+fn others(report: &Report) -> impl Iterator<Item = &super::document::Reason> {
+    let decided = summary::deciding(report);
+    report
+        .reasons
+        .iter()
+        .filter(move |reason| !decided.is_some_and(|decided| std::ptr::eq(decided, *reason)))
+}
+
+fn scenarios(report: &Report, text: &mut String) {
+    if report.scenarios.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\nscenarios: {} (stock → patched)",
+        summary::scenario_counts(report)
+    );
+    let header = [
+        "scenario",
+        "finding",
+        "slope/step",
+        "peak",
+        "reuse",
+        "waits",
+        "hazards",
+    ];
+    let mut rows = vec![header.map(str::to_owned)];
+    for index in summary::gravest_first(report) {
+        rows.push(cells(&report.scenarios[index]));
+    }
+    table(text, &rows);
+    for index in summary::gravest_first(report) {
+        let scenario = &report.scenarios[index];
+        let finding = summary::leading(scenario);
+        if !matches!(finding.state, FindingState::Ok | FindingState::Improved) {
+            let first = format!("  {}: ", harmless::line(&scenario.id, 60));
+            let words = harmless::line(&finding.text, harmless::SENTENCE);
+            paragraph(text, &first, "    ", &words);
+        }
+    }
+}
+
+fn cells(scenario: &Scenario) -> [String; 7] {
+    let measures = summary::measures(scenario);
+    let state = summary::leading(scenario).state;
+    let pair = |measure: &summary::Measure| {
+        let short = |value: &str| {
+            value
+                .trim_end_matches("/step")
+                .replace(" MiB", "M")
+                .replace(" KiB", "K")
+                .replace(" GiB", "G")
+                .replace(" B", "")
+        };
+        let (baseline, patched) = (
+            short(&measure.values.baseline),
+            short(&measure.values.patched),
+        );
+        if baseline == patched {
+            baseline
+        } else {
+            format!("{baseline} → {patched}")
+        }
+    };
+    [
+        clip(&harmless::line(&scenario.id, harmless::NAME), 24),
+        format!(
+            "{} {}",
+            summary::finding_sign(state),
+            summary::finding_word(state)
+        ),
+        pair(&measures.slope),
+        pair(&measures.peak),
+        pair(&measures.reuse),
+        pair(&measures.waits),
+        pair(&measures.hazards),
+    ]
+}
+
+/// Columns as wide as their widest cell; what exceeds the terminal is cut at its edge.
+fn table(text: &mut String, rows: &[[String; 7]]) {
+    let mut widths = [0; 7];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    for row in rows {
+        let mut line = String::from(" ");
+        for (width, cell) in widths.iter().zip(row) {
+            let padding = width - cell.chars().count();
+            let _ = write!(line, " {cell}{:padding$} ", "");
+        }
+        let _ = writeln!(text, "{}", clip(line.trim_end(), COLUMNS));
+    }
+}
+
+fn tests(report: &Report, text: &mut String) {
+    let Some(tests) = &report.tests else { return };
+    text.push_str("\ntests\n");
+    for (name, counts, rate) in [
+        ("stock  ", &tests.baseline, &tests.pass_rate.baseline),
+        ("patched", &tests.patched, &tests.pass_rate.patched),
+    ] {
+        let words = format!(
+            "{} ({} of those that ran)",
+            summary::test_counts(counts),
+            figures::share(rate.rate)
+        );
+        paragraph(text, &format!("  {name} "), "          ", &words);
+    }
+    let mut changes: Vec<_> = tests.changes.iter().collect();
+    changes.sort_by_key(|change| summary::class_gravity(&change.class));
+    for change in changes.iter().take(CHANGES) {
+        let words = format!(
+            "{}: {} → {}: {}",
+            harmless::line(&change.class, 40),
+            harmless::line(&change.baseline, 40),
+            harmless::line(&change.patched, 40),
+            harmless::line(&change.id, harmless::NAME)
+        );
+        paragraph(text, "  - ", "    ", &words);
+    }
+    if changes.len() > CHANGES {
+        let more = figures::count((changes.len() - CHANGES) as f64);
+        let _ = writeln!(text, "  - and {more} more (report.html)");
+    }
+}
+
+fn goals(report: &Report, text: &mut String) {
+    if report.goals.is_empty() {
+        return;
+    }
+    text.push_str("\ngoals\n");
+    for goal in &report.goals {
+        let words = format!(
+            "{}: {}",
+            harmless::line(&goal.text, harmless::SENTENCE),
+            harmless::line(&goal.evidence, harmless::SENTENCE)
+        );
+        paragraph(text, &format!("  {} ", goal_sign(goal.met)), "    ", &words);
+    }
+}
+
+const fn goal_sign(met: Option<bool>) -> &'static str {
+    match met {
+        Some(true) => "✔",
+        Some(false) => "✘",
+        None => "?",
+    }
+}
+
+fn notes(report: &Report, text: &mut String) {
+    if report.notes.is_empty() {
+        return;
+    }
+    text.push_str("\nnotes\n");
+    for note in &report.notes {
+        paragraph(
+            text,
+            "  - ",
+            "    ",
+            &harmless::line(note, harmless::SENTENCE),
+        );
+    }
+}
+
+/// Writes words after `first`, broken to the terminal's width, further lines after `indent`.
+fn paragraph(text: &mut String, first: &str, indent: &str, words: &str) {
+    let mut line = first.to_owned();
+    let mut length = first.chars().count();
+    let mut empty = true;
+    for word in words.split_whitespace() {
+        let mut word = word;
+        loop {
+            let size = word.chars().count();
+            let space = usize::from(!empty);
+            if length + space + size <= COLUMNS {
+                if !empty {
+                    line.push(' ');
+                }
+                line.push_str(word);
+                length += space + size;
+                empty = false;
+                break;
+            }
+            if empty {
+                // longer than a line: broken where the line ends
+                let room = COLUMNS - length;
+                let at = word
+                    .char_indices()
+                    .nth(room)
+                    .map_or(word.len(), |(at, _)| at);
+                line.push_str(&word[..at]);
+                word = &word[at..];
+            }
+            let _ = writeln!(text, "{}", line.trim_end());
+            line = indent.to_owned();
+            length = indent.chars().count();
+            empty = true;
+        }
+    }
+    let _ = writeln!(text, "{}", line.trim_end());
+}
+
+fn clip(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        text.to_owned()
+    } else {
+        let mut short: String = text.chars().take(limit - 1).collect();
+        short.push('…');
+        short
+    }
+}
