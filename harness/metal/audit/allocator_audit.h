@@ -1,0 +1,37 @@
+// Looks into the tree's own allocator: what it holds, and whether its books agree with each other.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace umpatch::audit {
+
+// Bytes and blocks by state, over all pools.
+struct Holdings {
+  uint64_t pending_bytes = 0;        // in buffers_pending_free
+  uint64_t in_flight_free_bytes = 0; // freed, and a command buffer still holds them
+  uint64_t shared_blocks_in_use = 0;
+  uint64_t private_blocks_in_use = 0;
+};
+Holdings holdings();
+
+// One disagreement in the allocator's books.
+struct Violation {
+  enum class Kind { Accounting, State };
+  Kind kind;
+  std::string detail;
+  uint64_t bytes = 0;
+};
+std::vector<Violation> check();
+
+// One allocation, by the pointer that its DataPtr holds.
+struct Block {
+  bool known = false;
+  bool in_use = false;
+  bool is_shared = false;
+  uint64_t size = 0;
+  uint64_t references = 0;
+};
+Block describe(const void* pointer);
+
+} // namespace umpatch::audit

@@ -1,0 +1,33 @@
+// What a scenario is, and the table of all of them.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace umpatch {
+
+class Session;
+
+struct Scenario {
+  const char* id;
+  const char* title;
+  const char* reproduces;           // a public report, or "ours"
+  const char* scenario_class;       // gpu-only, cpu-write, copy, stress, pressure, correctness
+  std::vector<std::string> patches; // ids of the patches that it is about
+  uint64_t quick_steps;
+  uint64_t full_steps;
+  bool quick; // part of the quick suite
+  // Settings that it has or changes, with their defaults; a name that is not one of the device's is its own.
+  std::map<std::string, std::string> settings;
+  void (*run)(Session& session);
+};
+
+// Each file of scenarios adds its own.
+class Scenarios {
+ public:
+  static std::vector<Scenario>& all();
+  explicit Scenarios(std::vector<Scenario> scenarios);
+};
+
+} // namespace umpatch

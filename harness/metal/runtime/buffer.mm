@@ -1,0 +1,99 @@
+// MTLBuffer. Known: contents is NULL for private storage; a heap's buffer retains its heap; a no-copy buffer neither
+// copies nor retains the host memory, so that the caller has to keep it until the GPU is done (nobody checks that).
+// A buffer is kept alive by every command buffer that was encoded with it: see command_buffer.h.
+#import "buffer.h"
+#import "counters.h"
+#import "heap.h"
+#include <mach/vm_page_size.h>
+#include <sys/mman.h>
+
+using namespace simulated_metal;
+
+namespace {
+NSUInteger pages(NSUInteger length) {
+  return (length + vm_page_size - 1) / vm_page_size * vm_page_size;
+}
+} // namespace
+
+@implementation SMBuffer
+
+- (id)initOnHeap:(SMHeap*)heap offset:(NSUInteger)offset length:(NSUInteger)length {
+  self = [super init];
+  _device = heap->_device;
+  _heap = [heap retain];
+  _offset = offset;
+  _length = length;
+  _gpuPointer = heap->_gpuBase + offset;
+  _cpuPointer = heap->_cpuBase + offset;
+  _storageMode = heap->_storageMode;
+  return self;
+}
+
+- (id)initWithDevice:(SMDevice*)device length:(NSUInteger)length storageMode:(MTLStorageMode)mode {
+  self = [super init];
+  _device = device;
+  _length = length;
+  _storageMode = mode;
+  void* memory =
+      mmap(nullptr, pages(length), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    [self release];
+    return nil;
+  }
+  _ownsMemory = YES;
+  _gpuPointer = _cpuPointer = static_cast<uint8_t*>(memory);
+  addAllocated((int64_t)length);
+  counters().device_buffers_created++;
+  return self;
+}
+
+- (id)initWithDevice:(SMDevice*)device hostMemory:(void*)memory length:(NSUInteger)length {
+  self = [super init];
+  _device = device;
+  _length = length;
+  _storageMode = MTLStorageModeShared;
+  _gpuPointer = _cpuPointer = static_cast<uint8_t*>(memory);
+  counters().no_copy_buffers_created++;
+  return self;
+}
+
+- (void)dealloc {
+  if (_heap) {
+    [_heap giveBackOffset:_offset length:_length];
+    [_heap release];
+    counters().heap_buffers_freed++;
+  } else if (_ownsMemory) {
+    munmap(_gpuPointer, pages(_length));
+    addAllocated(-(int64_t)_length);
+  }
+  [super dealloc];
+}
+
+- (id<MTLDevice>)device {
+  return (id<MTLDevice>)_device;
+}
+- (MTLStorageMode)storageMode {
+  return _storageMode;
+}
+- (id<MTLHeap>)heap {
+  return (id<MTLHeap>)_heap;
+}
+- (NSUInteger)length {
+  return _length;
+}
+- (void*)contents {
+  return _storageMode == MTLStorageModePrivate ? nullptr : _cpuPointer;
+}
+- (void)didModifyRange:(NSRange)range {
+}
+- (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state {
+  return MTLPurgeableStateNonVolatile;
+}
+
+@end
+
+namespace simulated_metal {
+void* hostPointer(id<MTLBuffer> buffer) {
+  return buffer ? ((SMBuffer*)buffer)->_gpuPointer : nullptr;
+}
+} // namespace simulated_metal

@@ -1,0 +1,17 @@
+// See object.h.
+#import "object.h"
+
+@implementation SMObject
+- (instancetype)retain {
+  _extraReferences.fetch_add(1, std::memory_order_relaxed);
+  return self;
+}
+- (oneway void)release {
+  if (_extraReferences.fetch_sub(1, std::memory_order_acq_rel) == 0) {
+    [self dealloc];
+  }
+}
+- (NSUInteger)retainCount {
+  return (NSUInteger)(_extraReferences.load(std::memory_order_acquire) + 1);
+}
+@end
