@@ -37,7 +37,7 @@ pub enum Shape {
 pub struct Step {
     /// Where, on the x axis.
     pub at: f64,
-    /// By how much; negative downwards.
+    /// By how much.
     pub size: f64,
 }
 
@@ -217,7 +217,7 @@ impl Sums {
     }
 }
 
-/// Takes isolated steps out of a curve. More than [`ISOLATED_STEPS`] of them are how the curve grows (memory is taken from
+/// Takes isolated steps upwards out of a curve (a drop stays: without it a saw-tooth would be a ramp). More than [`ISOLATED_STEPS`] of them are how the curve grows (memory is taken from
 /// the system in heaps of megabytes, so a leak of bytes looks like a staircase): they stay.
 fn without_steps(blocks: &[(f64, f64)]) -> (Vec<(f64, f64)>, Vec<Step>) {
     let changes: Vec<f64> = blocks
@@ -228,7 +228,7 @@ fn without_steps(blocks: &[(f64, f64)]) -> (Vec<(f64, f64)>, Vec<Step>) {
     let spread = robust::deviation(&changes).unwrap_or(0.0);
     let threshold = (STEP_FACTOR * spread).max(usual.abs() * STEP_FACTOR);
     let found: Vec<usize> = (0..changes.len())
-        .filter(|index| (changes[*index] - usual).abs() > threshold)
+        .filter(|index| changes[*index] - usual > threshold)
         .collect();
     if found.is_empty() || found.len() > ISOLATED_STEPS {
         return (blocks.to_vec(), Vec::new());
@@ -249,7 +249,7 @@ fn without_steps(blocks: &[(f64, f64)]) -> (Vec<(f64, f64)>, Vec<Step>) {
 
 fn shape(tail: &[(f64, f64)], slope: &Slope, budget: f64) -> Shape {
     if slope.low > budget {
-        if !floor_rises(tail, slope) {
+        if !floor(tail).rises {
             return Shape::SawTooth;
         }
         let (early, late) = tail.split_at(tail.len() / 2);
@@ -270,17 +270,60 @@ fn shape(tail: &[(f64, f64)], slope: &Slope, budget: f64) -> Shape {
     {
         return Shape::Flat;
     }
-    Shape::Unclear
+    match floor(tail) {
+        Floor {
+            rises: false,
+            teeth: 3..,
+        } => Shape::SawTooth,
+        _ => Shape::Unclear,
+    }
 }
 
-/// Whether the lowest level of the last third lies above that of the first by at least a fifth of what the slope promises.
-/// Pairwise slopes alone take a saw-tooth for growth: it rises most of the time.
-fn floor_rises(tail: &[(f64, f64)], slope: &Slope) -> bool {
-    let third = (tail.len() / 3).max(1);
+/// The lower edge of a curve.
+struct Floor {
+    /// Whether its lowest level rises.
+    rises: bool,
+    /// Parts between its drops.
+    teeth: usize,
+}
+
+/// Whether the lowest level rises by at least a fifth of the whole range. Pairwise slopes alone take a saw-tooth for growth:
+/// it rises most of the time. The parts that are compared lie between its drops where it has some, else they are the first
+/// and the last third.
+fn floor(tail: &[(f64, f64)]) -> Floor {
     let lowest = |part: &[(f64, f64)]| part.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);
-    let (first, last) = (&tail[..third], &tail[tail.len() - third..]);
-    let distance = last[0].0 - first[0].0;
-    lowest(last) - lowest(first) > 0.2 * slope.estimate * distance
+    let highest = tail
+        .iter()
+        .map(|(_, y)| *y)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let changes: Vec<f64> = tail.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+    let usual = robust::median(&changes).unwrap_or(0.0);
+    let spread = robust::deviation(&changes).unwrap_or(0.0);
+    let deepest = 0.5 * STEP_FACTOR * spread.max(usual.abs());
+    let teeth: Vec<&[(f64, f64)]> = {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for (index, change) in changes.iter().enumerate() {
+            if usual - change > deepest && deepest > 0.0 {
+                parts.push(&tail[start..=index]);
+                start = index + 1;
+            }
+        }
+        parts.push(&tail[start..]);
+        // a block across a drop is no tooth
+        parts.retain(|part| part.len() > 1);
+        parts
+    };
+    let third = (tail.len() / 3).max(1);
+    // the first tooth is cut somewhere on its way up
+    let (first, last) = match teeth.as_slice() {
+        [_, first, .., last] => (*first, *last),
+        _ => (&tail[..third], &tail[tail.len() - third..]),
+    };
+    Floor {
+        rises: lowest(last) - lowest(first) > 0.2 * (highest - lowest(tail)),
+        teeth: teeth.len(),
+    }
 }
 
 /// The growth of a cumulative counter per x after half of the run; absent when it ran backwards (a counter that wrapped or
