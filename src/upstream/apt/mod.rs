@@ -1,0 +1,699 @@
+//! Source packages through the machine's own apt configuration: any suite, no root, no change to the machine.
+//!
+//! apt runs with a source list of ours, derived from the machine's (see [`sources`]), and with its lists and cache in our
+//! cache. It checks the archive's signature and every checksum; the checksums of what is used are verified again here.
+mod complaint;
+mod deb822;
+mod dsc;
+mod sources;
+
+pub use complaint::Complaint;
+pub use dsc::BadDescription;
+
+use super::checksum::Checksum;
+use super::version::Version;
+use crate::error::Explain;
+use crate::exit::Exit;
+use crate::paths;
+use crate::progress::Progress;
+use crate::run::process::{Finished, ProcessError, Program};
+use dsc::SourceFile;
+use serde::{Deserialize, Serialize};
+use sources::Archive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The source package.
+pub const PACKAGE: &str = "pytorch";
+
+/// Debian's suites from the one with the default version on; asked in this order until the version is found.
+const SUITES: [&str; 7] = [
+    "trixie",
+    "testing",
+    "sid",
+    "bookworm",
+    "experimental",
+    "stable",
+    "bullseye",
+];
+
+/// For how long an index is used before apt is asked for a newer one.
+const FRESH: Duration = Duration::from_secs(24 * 3600);
+
+/// How long one run of apt may take.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// A version that a suite lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// The upstream release.
+    pub version: Version,
+    /// The distribution's version of the package.
+    pub package_version: String,
+    /// The suite that lists it.
+    pub suite: String,
+}
+
+/// A listing with what is needed to download it.
+#[derive(Debug, Clone)]
+struct Found {
+    listing: Listing,
+    /// The description, as the signed index names it.
+    description: SourceFile,
+    place: Place,
+}
+
+/// Where apt works for one suite of one archive.
+#[derive(Debug, Clone)]
+struct Place(PathBuf);
+
+/// A tarball that was downloaded and verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tarball {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its checksum.
+    pub sha256: Checksum,
+    /// What it is.
+    pub listing: Listing,
+}
+
+/// A source package could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum AptError {
+    /// apt is not there, or was interrupted.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// No entry of the machine's source lists is a distribution's own archive.
+    #[error("this machine's apt is not configured with an archive that holds source packages")]
+    NoArchive,
+    /// apt failed.
+    #[error("apt failed for suite {suite}: {}", complaint.meaning())]
+    Failed {
+        /// The suite.
+        suite: String,
+        /// Why.
+        complaint: Complaint,
+        /// Where its output is kept.
+        log: PathBuf,
+    },
+    /// No suite lists the version.
+    #[error("no suite lists PyTorch {version}{}", in_words(offered))]
+    UnknownVersion {
+        /// The version asked for.
+        version: Version,
+        /// What is listed instead.
+        offered: Vec<Listing>,
+        /// Suites that could not be asked, with the reason.
+        silent: Vec<(String, Complaint)>,
+        /// Where apt's output is kept.
+        log: PathBuf,
+    },
+    /// The suite lists the version, but its files are gone.
+    #[error("suite {} lists PyTorch {}, but the archive no longer holds its files (404)", listing.suite, listing.version)]
+    Gone {
+        /// What was asked for.
+        listing: Box<Listing>,
+        /// What else is listed.
+        others: Vec<Listing>,
+        /// Where apt's output is kept.
+        log: PathBuf,
+    },
+    /// A file is not what the signed index or the description names.
+    #[error("{file} has the wrong checksum: expected {expected}, got {found}")]
+    Mismatch {
+        /// The file.
+        file: String,
+        /// What it should be.
+        expected: Checksum,
+        /// What it is.
+        found: Checksum,
+    },
+    /// The package's description makes no sense.
+    #[error("the description of {PACKAGE} {package_version} cannot be used")]
+    Description {
+        /// The package's version.
+        package_version: String,
+        /// Why.
+        #[source]
+        source: BadDescription,
+    },
+    /// A file of ours cannot be read or written.
+    #[error("cannot {action} {}", path.display())]
+    Storage {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+fn in_words(offered: &[Listing]) -> String {
+    if offered.is_empty() {
+        return String::new();
+    }
+    let list: Vec<String> = offered
+        .iter()
+        .map(|listing| format!("{} in {}", listing.version, listing.suite))
+        .collect();
+    format!("; there is {}", list.join(", "))
+}
+
+impl Explain for AptError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Process(error) => error.exit(),
+            Self::UnknownVersion { .. } => Exit::Usage,
+            _ => Exit::PatchOrBuildFailed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let log_line = |log: &Path| format!("apt's own words are in {}", log.display());
+        let elsewhere =
+            "or bring the source yourself: `umpatch fetch archive FILE`, `umpatch fetch git URL`"
+                .to_owned();
+        match self {
+            Self::Process(ProcessError::Start { .. }) => {
+                vec!["this machine has no apt: `umpatch fetch git URL` or `umpatch fetch archive FILE` bring a tree without it".to_owned()]
+            }
+            Self::Process(error) => error.hints(),
+            Self::NoArchive => vec![
+                "add a `deb` or `deb-src` entry of the distribution's archive to apt's source list"
+                    .to_owned(),
+                elsewhere,
+            ],
+            Self::Failed { complaint, log, .. } => {
+                let mut hints = match complaint {
+                    Complaint::Unreachable => {
+                        vec!["check the network and apt's proxy settings, then run the same command again: it resumes".to_owned()]
+                    }
+                    Complaint::NoSuchSuite => {
+                        vec!["`umpatch fetch --list` shows the suites that have PyTorch".to_owned()]
+                    }
+                    Complaint::Storage => vec![format!(
+                        "free some space under {}, make it writable, or set UMPATCH_CACHE to another folder",
+                        paths::cache().display()
+                    )],
+                    Complaint::Untrusted => vec![
+                        "check the clock, and that the distribution's keyring package is up to date".to_owned(),
+                    ],
+                    _ => Vec::new(),
+                };
+                hints.push(log_line(log));
+                hints.push(elsewhere);
+                hints
+            }
+            Self::UnknownVersion {
+                offered,
+                silent,
+                log,
+                ..
+            } => {
+                let mut hints: Vec<String> = offered
+                    .iter()
+                    .map(|listing| {
+                        format!(
+                            "`umpatch fetch {}` brings what {} lists",
+                            listing.version, listing.suite
+                        )
+                    })
+                    .collect();
+                for (suite, complaint) in silent {
+                    hints.push(format!(
+                        "suite {suite} could not be asked: {}",
+                        complaint.meaning()
+                    ));
+                }
+                hints.push(log_line(log));
+                hints.push(elsewhere);
+                hints
+            }
+            Self::Gone { others, log, .. } => {
+                let mut hints: Vec<String> = others
+                    .iter()
+                    .map(|listing| {
+                        format!(
+                            "`umpatch fetch {}` is listed in {}",
+                            listing.version, listing.suite
+                        )
+                    })
+                    .collect();
+                hints.push(log_line(log));
+                hints.push(elsewhere);
+                hints
+            }
+            Self::Mismatch { .. } => {
+                vec![
+                    "the file was removed: run the same command again to download it anew"
+                        .to_owned(),
+                ]
+            }
+            Self::Description { .. } | Self::Storage { .. } => Vec::new(),
+        }
+    }
+}
+
+fn storage(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> AptError {
+    let path = path.to_owned();
+    move |source| AptError::Storage {
+        action,
+        path,
+        source,
+    }
+}
+
+/// The machine's apt, pointed into our cache.
+#[derive(Debug)]
+pub struct Apt {
+    archives: Vec<Archive>,
+    /// The suites to ask, in order.
+    suites: Vec<String>,
+    downloads: PathBuf,
+    log: PathBuf,
+}
+
+impl Apt {
+    /// Reads the machine's configuration. `suite` restricts the search to one suite.
+    ///
+    /// # Errors
+    /// When apt is missing or not configured with a distribution's archive, or the cache cannot be written.
+    pub fn of_machine(suite: Option<&str>) -> Result<Self, AptError> {
+        let downloads = paths::cache().join("downloads");
+        std::fs::create_dir_all(&downloads).map_err(storage("write", &downloads))?;
+        let (list, folder) = configured_lists()?;
+        let codename = codename();
+        let known = |name: &str| {
+            SUITES.contains(&name)
+                || name == "unstable"
+                || name == "oldstable"
+                || codename.as_deref() == Some(name)
+        };
+        let archives = sources::distributions(sources::read(&list, &folder), &known);
+        if archives.is_empty() {
+            return Err(AptError::NoArchive);
+        }
+        let suites = match suite {
+            Some(suite) => vec![suite.to_owned()],
+            None => search_order(&archives, &known),
+        };
+        let log = downloads.join("apt.log");
+        Ok(Self {
+            archives,
+            suites,
+            downloads,
+            log,
+        })
+    }
+
+    /// What the suites list: a suite that cannot be asked is told with its reason.
+    ///
+    /// # Errors
+    /// When the archive cannot be reached at all, or the cache not be written.
+    #[allow(clippy::type_complexity)]
+    pub fn list(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<(Vec<Listing>, Vec<(String, Complaint)>), AptError> {
+        let search = self.search(None, progress)?;
+        let listings = search.found.into_iter().map(|found| found.listing);
+        Ok((listings.collect(), search.silent))
+    }
+
+    /// Downloads and verifies the upstream tarball of a version. What a cut left is taken up again.
+    ///
+    /// # Errors
+    /// When no suite lists the version, its files are gone, apt fails, or a checksum is wrong.
+    pub fn tarball(&self, version: &Version, progress: &dyn Progress) -> Result<Tarball, AptError> {
+        if let Some(tarball) = self.downloaded(version) {
+            return Ok(tarball);
+        }
+        let search = self.search(Some(version), progress)?;
+        let (wanted, others): (Vec<Found>, Vec<Found>) = search
+            .found
+            .into_iter()
+            .partition(|found| &found.listing.version == version);
+        let others: Vec<Listing> = others.into_iter().map(|found| found.listing).collect();
+        let Some(found) = wanted.last() else {
+            return Err(AptError::UnknownVersion {
+                version: version.clone(),
+                offered: others,
+                silent: search.silent,
+                log: self.log.clone(),
+            });
+        };
+        match self.download(found, progress) {
+            Err(AptError::Gone { listing, log, .. }) => Err(AptError::Gone {
+                listing,
+                others,
+                log,
+            }),
+            result => result,
+        }
+    }
+
+    /// A tarball of the version that an earlier run downloaded and verified.
+    fn downloaded(&self, version: &Version) -> Option<Tarball> {
+        let entries = std::fs::read_dir(self.downloads.join(PACKAGE)).ok()?;
+        entries.flatten().find_map(|entry| {
+            let text = std::fs::read_to_string(entry.path().join(VERIFIED)).ok()?;
+            let verified: Verified = serde_json::from_str(&text).ok()?;
+            let path = entry.path().join(&verified.file);
+            let wanted = &verified.listing.version == version
+                && self.suites.contains(&verified.listing.suite);
+            (wanted && Checksum::of_file(&path).is_ok_and(|sum| sum == verified.sha256)).then_some(
+                Tarball {
+                    path,
+                    sha256: verified.sha256,
+                    listing: verified.listing,
+                },
+            )
+        })
+    }
+
+    /// Asks the suites in order, until one lists `version`.
+    fn search(
+        &self,
+        version: Option<&Version>,
+        progress: &dyn Progress,
+    ) -> Result<Search, AptError> {
+        let mut search = Search::default();
+        for suite in &self.suites {
+            progress.stage(&format!("ask suite {suite} for {PACKAGE}"));
+            match self.ask(suite) {
+                Ok(found) => search.found.extend(found),
+                Err(AptError::Failed {
+                    complaint: Complaint::NoSuchSuite,
+                    ..
+                }) if self.suites.len() > 1 => {
+                    search.silent.push((suite.clone(), Complaint::NoSuchSuite));
+                }
+                Err(AptError::Failed { complaint, .. })
+                    if self.suites.len() > 1
+                        && !search.found.is_empty()
+                        && complaint != Complaint::Storage =>
+                {
+                    search.silent.push((suite.clone(), complaint));
+                }
+                Err(error) => return Err(error),
+            }
+            let done = |wanted: &Version| {
+                search
+                    .found
+                    .iter()
+                    .any(|found| &found.listing.version == wanted)
+            };
+            if version.is_some_and(done) {
+                break;
+            }
+        }
+        Ok(search)
+    }
+
+    /// What a suite lists, from the first archive that offers it.
+    fn ask(&self, suite: &str) -> Result<Vec<Found>, AptError> {
+        let mut failure = None;
+        for archive in &self.archives {
+            let list = archive.source_list(suite);
+            let name = format!(
+                "{suite}-{}",
+                &Checksum::of(list.as_bytes()).to_string()[..8]
+            );
+            let place = Place(self.downloads.join("apt").join(name));
+            match self.update(&place, suite, &list) {
+                Ok(()) => return self.listed(&place, suite),
+                Err(error @ AptError::Failed { .. }) => failure = failure.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failure.unwrap_or(AptError::NoArchive))
+    }
+
+    /// Brings the index of a suite, unless a fresh one is there.
+    fn update(&self, place: &Place, suite: &str, list: &str) -> Result<(), AptError> {
+        let stamp = place.0.join("updated");
+        let age = std::fs::metadata(&stamp)
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age < FRESH) {
+            return Ok(());
+        }
+        for folder in ["lists/partial", "cache/archives/partial"] {
+            let folder = place.0.join(folder);
+            std::fs::create_dir_all(&folder).map_err(storage("write", &folder))?;
+        }
+        let sources = place.sources();
+        std::fs::write(&sources, list).map_err(storage("write", &sources))?;
+        let finished = self.run(&place.apt("apt-get").arg("update"))?;
+        let output = output(&finished);
+        // apt calls an unreachable archive a warning and ends well
+        if finished.status.success() && !output.contains("Failed to fetch") {
+            return std::fs::write(&stamp, "").map_err(storage("write", &stamp));
+        }
+        let complaint = Complaint::of(&output);
+        if complaint == Complaint::Unreachable && stamp.exists() {
+            // an old index is better than none
+            return Ok(());
+        }
+        Err(self.failed(suite, complaint))
+    }
+
+    fn listed(&self, place: &Place, suite: &str) -> Result<Vec<Found>, AptError> {
+        let program = place
+            .apt("apt-cache")
+            .args(["showsrc", "--only-source", PACKAGE]);
+        let finished = self.run(&program)?;
+        let found = deb822::parse(&finished.text())
+            .iter()
+            .filter(|paragraph| paragraph.get("Package") == Some(PACKAGE))
+            .filter_map(|paragraph| {
+                let package_version = paragraph.get("Version")?.to_owned();
+                let plain =
+                    |letter: char| letter.is_ascii_alphanumeric() || ".+~-:".contains(letter);
+                if !package_version.chars().all(plain) || package_version.starts_with(['.', '-']) {
+                    return None;
+                }
+                let description = dsc::checksums(paragraph)
+                    .ok()?
+                    .into_iter()
+                    .find(|file| has_ending(&file.name, "dsc"))?;
+                Some(Found {
+                    listing: Listing {
+                        version: Version::of_package(&package_version)?,
+                        package_version,
+                        suite: suite.to_owned(),
+                    },
+                    description,
+                    place: place.clone(),
+                })
+            })
+            .collect();
+        Ok(found)
+    }
+
+    fn download(&self, found: &Found, progress: &dyn Progress) -> Result<Tarball, AptError> {
+        let listing = &found.listing;
+        let folder = self.downloads.join(PACKAGE).join(&listing.package_version);
+        std::fs::create_dir_all(&folder).map_err(storage("write", &folder))?;
+        progress.stage(&format!("download {PACKAGE} {}", listing.package_version));
+        let program = found
+            .place
+            .apt("apt-get")
+            .args(["source", "--download-only", "--only-source"])
+            .arg(format!("{PACKAGE}={}", listing.package_version))
+            .folder(&folder);
+        let finished = self.run(&program)?;
+        let complaint = (!finished.status.success()).then(|| Complaint::of(&output(&finished)));
+        let missing = |_| match complaint {
+            Some(Complaint::Gone) => AptError::Gone {
+                listing: Box::new(listing.clone()),
+                others: Vec::new(),
+                log: self.log.clone(),
+            },
+            complaint => self.failed(&listing.suite, complaint.unwrap_or(Complaint::Other)),
+        };
+        // Debian's own part of the package may be gone while the upstream tarball is there: only the latter is needed
+        let description = folder.join(&found.description.name);
+        let text = std::fs::read(&description).map_err(missing)?;
+        self.verify(&description, &found.description)?;
+        let unusable = |source| AptError::Description {
+            package_version: listing.package_version.clone(),
+            source,
+        };
+        let files = dsc::files(&String::from_utf8_lossy(&text)).map_err(unusable)?;
+        let tarball = dsc::upstream_tarball(&files).map_err(unusable)?;
+        let path = folder.join(&tarball.name);
+        let size = std::fs::metadata(&path).map_err(missing)?.len();
+        if size < tarball.size && complaint.is_some() {
+            // cut: kept, so that the next run goes on from there
+            return Err(missing(std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        self.verify(&path, tarball)?;
+        let verified = Verified {
+            file: tarball.name.clone(),
+            sha256: tarball.sha256.clone(),
+            listing: listing.clone(),
+        };
+        let record = folder.join(VERIFIED);
+        serde_json::to_vec_pretty(&verified)
+            .map_err(std::io::Error::other)
+            .and_then(|json| std::fs::write(&record, json))
+            .map_err(storage("write", &record))?;
+        Ok(Tarball {
+            path,
+            sha256: verified.sha256,
+            listing: verified.listing,
+        })
+    }
+
+    /// Compares a file with what it should be; removes it when it is something else.
+    #[allow(clippy::unused_self)]
+    fn verify(&self, path: &Path, expected: &SourceFile) -> Result<(), AptError> {
+        let found = Checksum::of_file(path).map_err(storage("read", path))?;
+        if found == expected.sha256 {
+            return Ok(());
+        }
+        let _ = std::fs::remove_file(path);
+        Err(AptError::Mismatch {
+            file: expected.name.clone(),
+            expected: expected.sha256.clone(),
+            found,
+        })
+    }
+
+    /// Runs apt and keeps its output in the log.
+    fn run(&self, program: &Program) -> Result<Finished, AptError> {
+        use std::io::Write;
+        let finished = program.run()?;
+        let entry = format!(
+            "$ {}\n{}[{}]\n\n",
+            program.display(),
+            output(&finished),
+            finished.status
+        );
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.log)
+            .and_then(|mut file| file.write_all(entry.as_bytes()))
+            .map_err(storage("write", &self.log))?;
+        Ok(finished)
+    }
+
+    fn failed(&self, suite: &str, complaint: Complaint) -> AptError {
+        AptError::Failed {
+            suite: suite.to_owned(),
+            complaint,
+            log: self.log.clone(),
+        }
+    }
+}
+
+/// The name of the record beside a download that was verified.
+const VERIFIED: &str = "verified.json";
+
+/// A download that was verified.
+#[derive(Debug, Serialize, Deserialize)]
+struct Verified {
+    file: String,
+    sha256: Checksum,
+    listing: Listing,
+}
+
+/// What asking the suites gave.
+#[derive(Debug, Default)]
+struct Search {
+    found: Vec<Found>,
+    /// Suites that could not be asked.
+    silent: Vec<(String, Complaint)>,
+}
+
+impl Place {
+    fn sources(&self) -> PathBuf {
+        self.0.join("list.sources")
+    }
+
+    /// A program of apt that works here and nowhere else.
+    fn apt(&self, program: &str) -> Program {
+        let at = |key: &str, path: &Path| format!("{key}={}", path.display());
+        let mut options = vec![
+            at("Dir::Etc::SourceList", &self.sources()),
+            "Dir::Etc::SourceParts=/dev/null".to_owned(),
+            at("Dir::State::Lists", &self.0.join("lists")),
+            at("Dir::Cache", &self.0.join("cache")),
+            // our cache need not be open to apt's own user
+            "APT::Sandbox::User=root".to_owned(),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::Retries=2".to_owned(),
+        ];
+        let mut program = Program::new(program).arg("-q").limit(PATIENCE);
+        for option in options.drain(..) {
+            program = program.arg("-o").arg(option);
+        }
+        program.env("LC_ALL", "C")
+    }
+}
+
+fn output(finished: &Finished) -> String {
+    format!(
+        "{}{}",
+        finished.text(),
+        String::from_utf8_lossy(&finished.stderr)
+    )
+}
+
+fn has_ending(name: &str, ending: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|found| found == ending)
+}
+
+/// The main source list and the folder of lists, as apt itself is configured.
+fn configured_lists() -> Result<(PathBuf, PathBuf), AptError> {
+    let finished = Program::new("apt-config")
+        .args([
+            "shell",
+            "LIST",
+            "Dir::Etc::sourcelist/f",
+            "PARTS",
+            "Dir::Etc::sourceparts/d",
+        ])
+        .limit(Duration::from_secs(60))
+        .run()?;
+    let text = finished.text();
+    let value = |name: &str, otherwise: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+            .map_or_else(
+                || PathBuf::from(otherwise),
+                |value| PathBuf::from(value.trim_matches('\'')),
+            )
+    };
+    Ok((
+        value("LIST", "/etc/apt/sources.list"),
+        value("PARTS", "/etc/apt/sources.list.d"),
+    ))
+}
+
+/// The code name of the machine's distribution.
+fn codename() -> Option<String> {
+    let text = std::fs::read_to_string("/etc/os-release").ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))
+        .map(|name| name.trim_matches('"').to_owned())
+}
+
+/// Debian's suites, then those that the machine is configured for and that are not among them.
+fn search_order(archives: &[Archive], known: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut suites: Vec<String> = SUITES.iter().map(|&suite| suite.to_owned()).collect();
+    for suite in archives.iter().flat_map(Archive::suites) {
+        if known(suite) && !suites.contains(suite) {
+            suites.push(suite.clone());
+        }
+    }
+    suites
+}
