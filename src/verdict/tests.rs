@@ -1,0 +1,573 @@
+//! The verdict as a table: one deviation from a clean pair a row.
+use super::*;
+use crate::report::document::{Fault, FindingState, TestChange, TestCounts};
+use crate::run::job::{Class, Outcome};
+use crate::stats::curve::analyse;
+
+const MIB: u64 = 1 << 20;
+
+fn curve(level: impl Fn(f64) -> f64) -> Option<Analysis> {
+    let samples: Vec<(f64, f64)> = (0..300)
+        .map(|x| (f64::from(x), level(f64::from(x))))
+        .collect();
+    Some(analyse(&samples, threshold::GROWTH_FLOOR_BYTES))
+}
+
+fn clean() -> Process {
+    let counters = [
+        ("allocations", 6000.0),
+        ("new_buffers", 20.0),
+        ("blocking_waits", 10.0),
+        ("eligible_copies", 100.0),
+        ("memcpy_copies", 95.0),
+        ("alloc_free_instructions", 1000.0),
+    ];
+    Process {
+        result: JobResult {
+            peak_driver_bytes: Some(64 * MIB),
+            residual_driver_bytes: Some(0),
+            residual_current_bytes: Some(0),
+            last_step: Some(299),
+            counters: counters
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect(),
+            ..JobResult::empty(Outcome::Ok)
+        },
+        curve: curve(|_| 64.0 * MIB as f64),
+        new_buffers_per_step: Some(0.0),
+    }
+}
+
+fn leaking() -> Process {
+    Process {
+        curve: curve(|step| (64.0 + 26.0 * step) * MIB as f64),
+        new_buffers_per_step: Some(20.0),
+        ..clean()
+    }
+}
+
+fn with(change: impl FnOnce(&mut Process)) -> Process {
+    let mut process = clean();
+    change(&mut process);
+    process
+}
+
+fn fault(kind: &str, count: u64, bytes: u64) -> Fault {
+    Fault {
+        kind: kind.to_owned(),
+        count,
+        detail: "step 3".to_owned(),
+        bytes,
+    }
+}
+
+fn faulted(kind: &str, count: u64) -> Process {
+    with(|process| {
+        process.result.outcome = Outcome::Faulted;
+        process.result.faults = vec![fault(kind, count, 64)];
+    })
+}
+
+fn ended(outcome: Outcome) -> Process {
+    with(|process| process.result.outcome = outcome)
+}
+
+fn scenario(class: Class, pairs: Vec<(Process, Process)>) -> ScenarioEvidence {
+    ScenarioEvidence {
+        definition: Definition {
+            id: "transformer-loop".to_owned(),
+            class,
+            ..Definition::default()
+        },
+        pairs: pairs
+            .into_iter()
+            .enumerate()
+            .map(|(seed, (baseline, patched))| Pair {
+                seed: seed as u64,
+                baseline: Some(baseline),
+                patched: Some(patched),
+            })
+            .collect(),
+    }
+}
+
+fn evidence(scenarios: Vec<ScenarioEvidence>) -> Evidence {
+    Evidence {
+        scenarios,
+        trust: Some(Trust::Simulated),
+        complete: true,
+        ..Evidence::default()
+    }
+}
+
+#[test]
+fn one_pair_of_processes() {
+    let crash = || {
+        with(|process| {
+            process.result.outcome = Outcome::Crashed {
+                by: "SIGSEGV".to_owned(),
+            };
+            process.result.faults = vec![fault("crash", 1, 0)];
+        })
+    };
+    let late = || {
+        ended(Outcome::TimedOut {
+            detail: "60 s".to_owned(),
+        })
+    };
+    let peak = |mib: u64| with(|process| process.result.peak_driver_bytes = Some(mib * MIB));
+    let counter = |name: &'static str, value: f64| {
+        with(|process| {
+            process.result.counters.insert(name.to_owned(), value);
+        })
+    };
+    let residual =
+        |mib: u64| with(|process| process.result.residual_driver_bytes = Some(mib * MIB));
+    let unsampled = || with(|process| process.curve = None);
+    let nan = || with(|process| process.curve = Some(analyse(&[(0.0, f64::NAN); 40], 1.0)));
+    let unsupported = || {
+        ended(Outcome::Unsupported {
+            detail: "no such scenario".to_owned(),
+        })
+    };
+    use Class::{Copy, GpuOnly, Stress};
+    use FindingState::{Improved, Inconclusive, NotComparable, Ok, PreExisting, Regression};
+    use Verdict as V;
+    type Row = (
+        &'static str,
+        Class,
+        Process,
+        Process,
+        V,
+        FindingState,
+        &'static str,
+    );
+    let rows: Vec<Row> = vec![
+        (
+            "nothing",
+            GpuOnly,
+            clean(),
+            clean(),
+            V::Pass,
+            Ok,
+            "no difference",
+        ),
+        (
+            "corruption",
+            Copy,
+            clean(),
+            faulted("corruption", 3),
+            V::Regression,
+            Regression,
+            "64 bytes",
+        ),
+        (
+            "hazard",
+            Copy,
+            clean(),
+            faulted("hazard", 1),
+            V::Regression,
+            Regression,
+            "baseline has none",
+        ),
+        (
+            "deadlock",
+            Stress,
+            clean(),
+            faulted("deadlock", 1),
+            V::Regression,
+            Regression,
+            "deadlock",
+        ),
+        (
+            "crash",
+            Stress,
+            clean(),
+            crash(),
+            V::Regression,
+            Regression,
+            "crash",
+        ),
+        (
+            "hang",
+            Stress,
+            clean(),
+            late(),
+            V::Regression,
+            Regression,
+            "timed-out",
+        ),
+        (
+            "out of memory",
+            GpuOnly,
+            clean(),
+            ended(Outcome::OutOfMemory),
+            V::Regression,
+            Regression,
+            "out-of-memory",
+        ),
+        (
+            "accounting",
+            GpuOnly,
+            clean(),
+            faulted("accounting", 1),
+            V::Regression,
+            Regression,
+            "accounting",
+        ),
+        (
+            "same fault",
+            Copy,
+            faulted("corruption", 3),
+            faulted("corruption", 3),
+            V::Pass,
+            PreExisting,
+            "both arms",
+        ),
+        (
+            "more of a fault",
+            Copy,
+            faulted("corruption", 3),
+            faulted("corruption", 30),
+            V::Regression,
+            Regression,
+            "30 times",
+        ),
+        (
+            "fixed fault",
+            Copy,
+            faulted("corruption", 3),
+            clean(),
+            V::Pass,
+            Improved,
+            "fixed",
+        ),
+        (
+            "fixed crash",
+            Stress,
+            crash(),
+            clean(),
+            V::Pass,
+            Improved,
+            "fixed",
+        ),
+        (
+            "growth",
+            GpuOnly,
+            clean(),
+            leaking(),
+            V::Regression,
+            Regression,
+            "+26.0 MiB/step",
+        ),
+        (
+            "growth in both",
+            GpuOnly,
+            leaking(),
+            leaking(),
+            V::Pass,
+            PreExisting,
+            "both arms",
+        ),
+        (
+            "fixed growth",
+            GpuOnly,
+            leaking(),
+            clean(),
+            V::Pass,
+            Improved,
+            "fixed",
+        ),
+        (
+            "a heap more",
+            GpuOnly,
+            peak(64),
+            peak(72),
+            V::Pass,
+            Ok,
+            "no difference",
+        ),
+        (
+            "a peak",
+            GpuOnly,
+            peak(64),
+            peak(120),
+            V::Regression,
+            Regression,
+            "1.88 ×",
+        ),
+        (
+            "a peak of copies",
+            Copy,
+            peak(64),
+            peak(120),
+            V::Pass,
+            Ok,
+            "no difference",
+        ),
+        (
+            "waits",
+            Copy,
+            clean(),
+            counter("blocking_waits", 310.0),
+            V::Regression,
+            Regression,
+            "310 against 10",
+        ),
+        (
+            "fewer waits",
+            Copy,
+            clean(),
+            counter("blocking_waits", 0.0),
+            V::Pass,
+            Ok,
+            "no difference",
+        ),
+        (
+            "never caches",
+            GpuOnly,
+            clean(),
+            counter("new_buffers", 6000.0),
+            V::Regression,
+            Regression,
+            "100.0% of allocations",
+        ),
+        (
+            "residue",
+            GpuOnly,
+            residual(0),
+            residual(30),
+            V::Regression,
+            Regression,
+            "30.0 MiB more",
+        ),
+        (
+            "the same residue",
+            GpuOnly,
+            residual(30),
+            residual(30),
+            V::Pass,
+            Ok,
+            "no difference",
+        ),
+        (
+            "slow",
+            GpuOnly,
+            clean(),
+            counter("alloc_free_instructions", 9000.0),
+            V::Regression,
+            Regression,
+            "9.00 ×",
+        ),
+        (
+            "no samples",
+            GpuOnly,
+            clean(),
+            unsampled(),
+            V::Inconclusive,
+            Inconclusive,
+            "no samples",
+        ),
+        (
+            "NaN",
+            GpuOnly,
+            clean(),
+            nan(),
+            V::Inconclusive,
+            Inconclusive,
+            "0 usable samples",
+        ),
+        (
+            "neither supports it",
+            GpuOnly,
+            unsupported(),
+            unsupported(),
+            V::NothingRan,
+            NotComparable,
+            "no such scenario",
+        ),
+        (
+            "only one supports it",
+            GpuOnly,
+            clean(),
+            unsupported(),
+            V::Regression,
+            Regression,
+            "no such scenario",
+        ),
+    ];
+    for (name, class, baseline, patched, verdict, state, text) in rows {
+        let judgement = judge(&evidence(vec![scenario(class, vec![(baseline, patched)])]));
+        assert_eq!(
+            judgement.verdict, verdict,
+            "{name}: {:?}",
+            judgement.reasons
+        );
+        assert_eq!(judgement.exit, exit_of(verdict), "{name}");
+        let relative = &judgement.scenarios[0].relative;
+        assert_eq!(relative.state, state, "{name}: {relative:?}");
+        assert!(relative.text.contains(text), "{name}: {relative:?}");
+        if verdict == Verdict::Regression {
+            let first = &judgement.reasons[0];
+            assert_eq!(first.subject, "transformer-loop", "{name}");
+            assert!(first.text.contains(text), "{name}: {first:?}");
+        }
+    }
+}
+
+#[test]
+fn several_pairs_have_to_agree() {
+    let pairs = |leaks: usize| {
+        (0..3)
+            .map(|pair| (clean(), if pair < leaks { leaking() } else { clean() }))
+            .collect()
+    };
+    let verdict = |leaks| judge(&evidence(vec![scenario(Class::GpuOnly, pairs(leaks))])).verdict;
+    assert_eq!(verdict(0), Verdict::Pass);
+    assert_eq!(verdict(1), Verdict::Inconclusive);
+    assert_eq!(verdict(2), Verdict::Regression);
+    assert_eq!(verdict(3), Verdict::Regression);
+}
+
+#[test]
+fn threads_may_hit_a_fault_on_another_seed() {
+    let pairs = || {
+        vec![
+            (faulted("crash", 1), clean()),
+            (clean(), faulted("crash", 1)),
+        ]
+    };
+    let state = |class| {
+        judge(&evidence(vec![scenario(class, pairs())])).scenarios[0]
+            .relative
+            .state
+    };
+    assert_eq!(state(Class::Stress), FindingState::PreExisting);
+    assert_eq!(state(Class::Copy), FindingState::Regression);
+}
+
+#[test]
+fn a_control_that_is_missed_takes_the_power_away() {
+    let control = |baseline, patched| {
+        let mut control = scenario(Class::GpuOnly, vec![(baseline, patched)]);
+        control.definition.positive_control = true;
+        judge(&evidence(vec![
+            control,
+            scenario(Class::GpuOnly, vec![(clean(), clean())]),
+        ]))
+        .verdict
+    };
+    assert_eq!(control(leaking(), leaking()), Verdict::Pass);
+    assert_eq!(control(leaking(), clean()), Verdict::Inconclusive);
+}
+
+#[test]
+fn the_whole_run() {
+    let one = || vec![scenario(Class::GpuOnly, vec![(clean(), clean())])];
+    let verdict = |evidence: &Evidence| judge(evidence).verdict;
+    assert_eq!(verdict(&evidence(Vec::new())), Verdict::NothingRan);
+    assert_eq!(
+        verdict(&Evidence {
+            complete: false,
+            ..evidence(one())
+        }),
+        Verdict::Inconclusive
+    );
+    assert_eq!(
+        verdict(&Evidence {
+            require_hardware: true,
+            ..evidence(one())
+        }),
+        Verdict::Inconclusive
+    );
+    assert_eq!(
+        verdict(&Evidence {
+            require_hardware: true,
+            trust: Some(Trust::Hardware),
+            ..evidence(one())
+        }),
+        Verdict::Pass
+    );
+    assert_eq!(
+        verdict(&Evidence {
+            trust: Some(Trust::Rehearsed),
+            ..evidence(one())
+        }),
+        Verdict::Inconclusive
+    );
+    // an arm that has not run is no success
+    let mut half = one();
+    half[0].pairs[0].patched = None;
+    assert_eq!(verdict(&evidence(half)), Verdict::NothingRan);
+}
+
+#[test]
+fn the_classes_of_test_changes() {
+    let with_class = |class: &str| {
+        let counts = TestCounts {
+            passed: 10,
+            ..TestCounts::default()
+        };
+        judge(&Evidence {
+            tests: Some(Tests {
+                baseline: counts,
+                patched: counts,
+                changes: vec![TestChange {
+                    id: "TestMPS::test_add".to_owned(),
+                    class: class.to_owned(),
+                    baseline: "passed".to_owned(),
+                    patched: "failed".to_owned(),
+                    excerpt: String::new(),
+                }],
+                ..Tests::default()
+            }),
+            ..evidence(Vec::new())
+        })
+        .verdict
+    };
+    for class in [
+        "regression",
+        "new-crash",
+        "new-timeout",
+        "new-skip",
+        "missing",
+        "exit-crash",
+        "flakier",
+    ] {
+        assert_eq!(with_class(class), Verdict::Regression, "{class}");
+    }
+    for class in ["infrastructure", "order-dependent", "a class of the future"] {
+        assert_eq!(with_class(class), Verdict::Inconclusive, "{class}");
+    }
+    for class in [
+        "fixed",
+        "added",
+        "same-failure",
+        "changed-failure",
+        "flaky-both",
+    ] {
+        assert_eq!(with_class(class), Verdict::Pass, "{class}");
+    }
+}
+
+#[test]
+fn goals_are_met_missed_or_unknown() {
+    let heavier = with(|process| process.result.peak_driver_bytes = Some(72 * MIB));
+    let judgement = judge(&evidence(vec![scenario(
+        Class::GpuOnly,
+        vec![(clean(), heavier)],
+    )]));
+    assert_eq!(judgement.verdict, Verdict::Pass);
+    let goal = |part: &str| {
+        judgement
+            .goals
+            .iter()
+            .find(|goal| goal.text.contains(part))
+            .unwrap()
+    };
+    assert_eq!(goal("1.05 ×").met, Some(false));
+    assert!(goal("1.05 ×").evidence.contains("transformer-loop 1.12 ×"));
+    assert_eq!(goal("blocking wait").met, Some(true));
+    assert_eq!(goal("memcpy").met, None);
+}
