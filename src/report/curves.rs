@@ -95,10 +95,12 @@ fn parse(mut reader: impl BufRead) -> io::Result<Curve> {
     while let Some(line) = next_line(&mut reader)? {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let number = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
-        if let (Some(step), Some(driver)) = (number(step), number(driver)) {
-            if driver.is_finite() && driver >= 0.0 && (0.0..1e15).contains(&step) {
-                samples.push((step as u64, driver));
-            }
+        if let (Some(step), Some(driver)) = (number(step), number(driver))
+            && driver.is_finite()
+            && driver >= 0.0
+            && (0.0..1e15).contains(&step)
+        {
+            samples.push((step as u64, driver));
         }
     }
     samples.sort_by_key(|sample| sample.0);

@@ -189,15 +189,15 @@ struct ScenarioView {
     anchor: String,
     id: String,
     title: String,
-    reproduces: String,
+    reproduces: Vec<summary::Mention>,
     class: String,
     patches: Vec<String>,
     settings: Vec<[String; 2]>,
     leading: State,
     relative: State,
     absolute: State,
-    /// Slope, peak, reuse, waits, hazards: baseline and patched, for the overview.
-    overview: Vec<[String; 2]>,
+    /// Slope, peak, reuse, waits, hazards, for the overview.
+    overview: [String; 5],
     rows: Vec<MeasureRow>,
     counters: Vec<[String; 3]>,
     faults: Vec<ArmFaults>,
@@ -261,13 +261,7 @@ fn scenario(
         &measures.waits,
         &measures.hazards,
     ]
-    .map(|measure| {
-        let short = |value: &str| value.trim_end_matches("/step").to_owned();
-        [
-            short(&measure.values.baseline),
-            short(&measure.values.patched),
-        ]
-    });
+    .map(summary::Measure::pair);
     let plot = plot::draw(scenario, number, curves)?.map(|plot| PlotView {
         number,
         svg: Value::from_safe_string(plot.svg),
@@ -277,7 +271,7 @@ fn scenario(
         anchor: format!("scenario-{number}"),
         id: harmless::line(&scenario.id, harmless::NAME),
         title: harmless::line(&scenario.title, harmless::SENTENCE),
-        reproduces: harmless::line(&scenario.reproduces, harmless::SENTENCE),
+        reproduces: summary::mentions(&harmless::line(&scenario.reproduces, harmless::SENTENCE)),
         class: harmless::line(&scenario.class, harmless::NAME),
         patches: scenario
             .patches
@@ -288,7 +282,7 @@ fn scenario(
         leading: state(summary::leading(scenario)),
         relative: state(&scenario.relative),
         absolute: state(&scenario.absolute),
-        overview: overview.to_vec(),
+        overview,
         rows: measure_rows(scenario, measures),
         counters: counters(scenario),
         faults: faults(scenario),
@@ -318,12 +312,7 @@ fn measure_rows(scenario: &Scenario, measures: summary::Measures) -> Vec<Measure
     let least = scenario
         .difference
         .minimal_detectable
-        .map_or_else(String::new, |least| {
-            format!(
-                "found from {} on",
-                figures::slope(Some(least)).trim_start_matches('+')
-            )
-        });
+        .map_or_else(String::new, |least| figures::slope(Some(least)));
     let mut rows = vec![
         row(measures.slope),
         both(
@@ -331,7 +320,7 @@ fn measure_rows(scenario: &Scenario, measures: summary::Measures) -> Vec<Measure
             &|arm| figures::slope_interval(arm.slope_ci),
             figures::slope_interval(scenario.difference.ci),
         ),
-        both("Smallest difference", &|_| String::new(), least),
+        both("Leak that would have shown", &|_| String::new(), least),
         row(measures.peak),
         both(
             "Left after empty_cache",

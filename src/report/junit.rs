@@ -83,10 +83,7 @@ fn scenario_case(scenario: &Scenario) -> TestCase {
 
 fn details(scenario: &Scenario) -> String {
     let measures = summary::measures(scenario);
-    let mut lines = vec![format!(
-        "reproduces: {}",
-        harmless::line(&scenario.reproduces, harmless::SENTENCE)
-    )];
+    let mut lines = vec![format!("reproduces: {}", summary::reproduces(scenario))];
     for measure in [
         measures.slope,
         measures.peak,

@@ -109,9 +109,12 @@ fn head(report: &Report, page: &mut Page) {
     );
     let _ = writeln!(
         text,
-        "> [!NOTE]\n> **{}** {}. {} {}\n",
+        "> [!NOTE]\n> **Trust: {}**{}. {} {}\n",
         trust.word,
-        prose(&summary::machine(report)),
+        match summary::machine(report) {
+            machine if machine.is_empty() => machine,
+            machine => format!(" ({})", prose(&machine)),
+        },
         trust.proves,
         trust.does_not_prove
     );
@@ -143,22 +146,16 @@ fn scenario_table(report: &Report, page: &mut Page) {
         let scenario = &report.scenarios[index];
         let state = summary::leading(scenario).state;
         let measures = summary::measures(scenario);
-        let pair = |measure: &summary::Measure| {
-            let values = &measure.values;
-            let baseline = values.baseline.trim_end_matches("/step");
-            let patched = values.patched.trim_end_matches("/step");
-            format!("{baseline} → {patched}")
-        };
         format!(
             "| {} | {} {} | {} | {} | {} | {} | {} |\n",
             code(&harmless::line(&scenario.id, harmless::NAME)),
             summary::finding_sign(state),
             summary::finding_word(state),
-            pair(&measures.slope),
-            pair(&measures.peak),
-            pair(&measures.reuse),
-            pair(&measures.waits),
-            pair(&measures.hazards),
+            measures.slope.pair(),
+            measures.peak.pair(),
+            measures.reuse.pair(),
+            measures.waits.pair(),
+            measures.hazards.pair(),
         )
     });
     page.add_rows(&head, rows, "\n");
@@ -260,7 +257,7 @@ fn scenario_details(scenario: &Scenario) -> String {
     let _ = writeln!(
         text,
         "Reproduces {}.\n",
-        prose(&harmless::line(&scenario.reproduces, harmless::SENTENCE))
+        prose(&summary::reproduces(scenario))
     );
     for (name, finding) in [
         ("against stock", &scenario.relative),
@@ -293,10 +290,13 @@ fn scenario_details(scenario: &Scenario) -> String {
 fn fault_details(text: &mut String, arm: &str, fault: &Fault) {
     let _ = writeln!(
         text,
-        "{arm}: {} × {}, {}\n",
+        "{arm}: {} × {}{}\n",
         figures::count(fault.count as f64),
         prose(&harmless::line(&fault.kind, harmless::NAME)),
-        figures::bytes(fault.bytes as f64)
+        match fault.bytes {
+            0 => String::new(),
+            bytes => format!(", {}", figures::bytes(bytes as f64)),
+        }
     );
     text.push_str(&fenced("text", &harmless::block(&fault.detail, EXCERPT)));
     text.push('\n');
@@ -342,8 +342,11 @@ fn prose(text: &str) -> String {
         return code(text);
     }
     let mut shown = String::with_capacity(text.len());
+    let mut before = ' ';
     for character in text.chars() {
         match character {
+            // within a word it emphasises nothing
+            '_' if before.is_alphanumeric() => shown.push('_'),
             '<' => shown.push_str("&lt;"),
             '>' => shown.push_str("&gt;"),
             '&' => shown.push_str("&amp;"),
@@ -353,6 +356,7 @@ fn prose(text: &str) -> String {
             }
             _ => shown.push(character),
         }
+        before = character;
     }
     shown
 }

@@ -9,8 +9,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const WIDTH: u32 = 640;
-const HEIGHT: u32 = 300;
-const LEGEND: u32 = 30;
+const HEIGHT: u32 = 320;
+/// The legend and, below it, what the upright axis shows.
+const HEAD: u32 = 54;
 const MIB: f64 = 1_048_576.0;
 
 const INK: RGBColor = RGBColor(0x33, 0x3a, 0x44);
@@ -70,14 +71,14 @@ fn paint(
     memory: std::ops::Range<f64>,
 ) -> Painted {
     let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
-    let (legend, plot) = root.split_vertically(LEGEND);
-    paint_legend(&legend, &curves.bands)?;
+    let (head, plot) = root.split_vertically(HEAD);
+    paint_head(&head, &curves.bands)?;
     let font = || ("sans-serif", 13).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&plot)
         .margin_right(16)
         .margin_top(6)
-        .x_label_area_size(42)
-        .y_label_area_size(74)
+        .x_label_area_size(48)
+        .y_label_area_size(84)
         .build_cartesian_2d(steps.clone(), memory.clone())?;
     chart
         .configure_mesh()
@@ -88,15 +89,15 @@ fn paint(
         .x_labels(6)
         .y_labels(5)
         .x_desc("step")
-        .y_desc("driver memory (MiB)")
         .x_label_formatter(&|step| super::figures::count(step.round()))
         .y_label_formatter(&|size| axis_size(*size, memory.end))
         .label_style(font())
         .axis_desc_style(font())
         .draw()?;
-    for (band, figures, colour, width) in [
-        (&curves.bands.baseline, &scenario.baseline, STOCK, 2),
-        (&curves.bands.patched, &scenario.patched, PATCHED, 2),
+    // stock comes last: its dashes lie over a patched curve that runs along it
+    for (band, figures, colour) in [
+        (&curves.bands.patched, &scenario.patched, PATCHED),
+        (&curves.bands.baseline, &scenario.baseline, STOCK),
     ] {
         if band.processes > 1 && band.points.iter().any(|point| point.high > point.low) {
             chart.draw_series(std::iter::once(Polygon::new(
@@ -108,7 +109,7 @@ fn paint(
             .points
             .iter()
             .map(|point| (point.step as f64, point.middle / MIB));
-        chart.draw_series(LineSeries::new(middle, colour.stroke_width(width)))?;
+        chart.draw_series(LineSeries::new(middle, colour.stroke_width(2)))?;
         if let Some(line) = fitted(figures, &steps, memory.end) {
             chart.draw_series(LineSeries::new(line, colour.stroke_width(1)))?;
         }
@@ -136,7 +137,7 @@ fn paint(
     Ok(())
 }
 
-fn paint_legend<DB: DrawingBackend>(
+fn paint_head<DB: DrawingBackend>(
     area: &DrawingArea<DB, plotters::coord::Shift>,
     bands: &Arms<Band>,
 ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
@@ -145,8 +146,8 @@ fn paint_legend<DB: DrawingBackend>(
         .color(&INK)
         .pos(Pos::new(HPos::Left, VPos::Center));
     for (left, name, band, colour) in [
-        (74, "stock", &bands.baseline, STOCK),
-        (320, "patched", &bands.patched, PATCHED),
+        (84, "stock", &bands.baseline, STOCK),
+        (340, "patched", &bands.patched, PATCHED),
     ] {
         let name = match band.processes {
             0 => format!("{name} (no curve)"),
@@ -159,6 +160,7 @@ fn paint_legend<DB: DrawingBackend>(
         ))?;
         area.draw(&Text::new(name, (left + 48, 15), font.clone()))?;
     }
+    area.draw(&Text::new("driver memory (MiB)", (4, 42), font))?;
     Ok(())
 }
 

@@ -183,7 +183,12 @@ pub(super) fn scenario_counts(report: &Report) -> String {
             .filter(|scenario| leading(scenario).state == state)
             .count();
         if number > 0 {
-            parts.push(format!("{number} {}", finding_word(state)));
+            let plural = if state == Regression && number > 1 {
+                "s"
+            } else {
+                ""
+            };
+            parts.push(format!("{number} {}{plural}", finding_word(state)));
         }
     }
     parts.join(", ")
@@ -332,6 +337,19 @@ pub(super) fn measures(scenario: &Scenario) -> Measures {
     }
 }
 
+impl Measure {
+    /// `stock → patched`, or one value where both are the same; without the unit's "per step".
+    pub(super) fn pair(&self) -> String {
+        let short = |value: &str| value.trim_end_matches("/step").to_owned();
+        let (baseline, patched) = (short(&self.values.baseline), short(&self.values.patched));
+        if baseline == patched {
+            baseline
+        } else {
+            format!("{baseline} → {patched}")
+        }
+    }
+}
+
 fn peak_ratio(scenario: &Scenario) -> Option<f64> {
     scenario.difference.peak_ratio.or_else(|| {
         let (baseline, patched) = (scenario.baseline.peak_bytes?, scenario.patched.peak_bytes?);
@@ -446,4 +464,94 @@ pub(super) fn class_gravity(class: &str) -> u8 {
         .iter()
         .position(|known| *known == class)
         .unwrap_or(ORDER.len()) as u8
+}
+
+/// A part of a sentence: plain text, or a public report that it names.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub(super) struct Mention {
+    pub(super) text: String,
+    /// The number of the issue or pull request of pytorch/pytorch.
+    pub(super) issue: Option<u64>,
+}
+
+/// Finds the public reports that a text names, as `P:123` or `pytorch/pytorch#123`.
+pub(super) fn mentions(text: &str) -> Vec<Mention> {
+    const FORMS: [&str; 2] = ["P:", "pytorch/pytorch#"];
+    let mut found = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let starts_word = plain
+            .chars()
+            .last()
+            .is_none_or(|last| !last.is_alphanumeric());
+        let form = FORMS
+            .iter()
+            .find(|form| starts_word && rest.starts_with(**form));
+        let number = form.map(|form| {
+            let digits = rest[form.len()..]
+                .bytes()
+                .take_while(u8::is_ascii_digit)
+                .count();
+            &rest[form.len()..form.len() + digits]
+        });
+        match (form, number.and_then(|number| number.parse::<u64>().ok())) {
+            (Some(form), Some(issue)) => {
+                if !plain.is_empty() {
+                    found.push(Mention {
+                        text: std::mem::take(&mut plain),
+                        issue: None,
+                    });
+                }
+                found.push(Mention {
+                    text: format!("pytorch/pytorch#{issue}"),
+                    issue: Some(issue),
+                });
+                rest = &rest[form.len() + number.map_or(0, str::len)..];
+            }
+            _ => {
+                plain.push(character);
+                rest = &rest[character.len_utf8()..];
+            }
+        }
+    }
+    if !plain.is_empty() {
+        found.push(Mention {
+            text: plain,
+            issue: None,
+        });
+    }
+    found
+}
+
+/// What a scenario reproduces, with the public reports written out.
+pub(super) fn reproduces(scenario: &Scenario) -> String {
+    mentions(&harmless::line(&scenario.reproduces, harmless::SENTENCE))
+        .into_iter()
+        .map(|part| part.text)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_reports_are_found_in_a_text() {
+        let found = mentions("seed 004, P:167940 and pytorch/pytorch#12; MAP:3, P:x");
+        let shown: Vec<(&str, Option<u64>)> = found
+            .iter()
+            .map(|part| (part.text.as_str(), part.issue))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("seed 004, ", None),
+                ("pytorch/pytorch#167940", Some(167_940)),
+                (" and ", None),
+                ("pytorch/pytorch#12", Some(12)),
+                ("; MAP:3, P:x", None)
+            ]
+        );
+    }
 }

@@ -98,9 +98,9 @@ fn scenarios(report: &Report, text: &mut String) {
         "finding",
         "slope/step",
         "peak",
-        "reuse",
-        "waits",
         "hazards",
+        "waits",
+        "reuse",
     ];
     let mut rows = vec![header.map(str::to_owned)];
     for index in summary::gravest_first(report) {
@@ -122,23 +122,18 @@ fn cells(scenario: &Scenario) -> [String; 7] {
     let measures = summary::measures(scenario);
     let state = summary::leading(scenario).state;
     let pair = |measure: &summary::Measure| {
-        let short = |value: &str| {
-            value
-                .trim_end_matches("/step")
-                .replace(" MiB", "M")
-                .replace(" KiB", "K")
-                .replace(" GiB", "G")
-                .replace(" B", "")
-        };
-        let (baseline, patched) = (
-            short(&measure.values.baseline),
-            short(&measure.values.patched),
-        );
-        if baseline == patched {
-            baseline
-        } else {
-            format!("{baseline} → {patched}")
+        let mut short = measure.pair();
+        let shorter = [
+            (" → ", "→"),
+            (" GiB", "G"),
+            (" MiB", "M"),
+            (" KiB", "K"),
+            (" B", ""),
+        ];
+        for (unit, letter) in shorter {
+            short = short.replace(unit, letter);
         }
+        short
     };
     [
         clip(&harmless::line(&scenario.id, harmless::NAME), 24),
@@ -149,9 +144,9 @@ fn cells(scenario: &Scenario) -> [String; 7] {
         ),
         pair(&measures.slope),
         pair(&measures.peak),
-        pair(&measures.reuse),
-        pair(&measures.waits),
         pair(&measures.hazards),
+        pair(&measures.waits),
+        pair(&measures.reuse),
     ]
 }
 
@@ -167,7 +162,7 @@ fn table(text: &mut String, rows: &[[String; 7]]) {
         let mut line = String::from(" ");
         for (width, cell) in widths.iter().zip(row) {
             let padding = width - cell.chars().count();
-            let _ = write!(line, " {cell}{:padding$} ", "");
+            let _ = write!(line, " {cell}{:padding$}", "");
         }
         let _ = writeln!(text, "{}", clip(line.trim_end(), COLUMNS));
     }
