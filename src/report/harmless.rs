@@ -8,7 +8,7 @@ pub(super) const NAME: usize = 300;
 /// Characters of a sentence that are shown.
 pub(super) const SENTENCE: usize = 2_000;
 /// Characters of program output that are shown.
-pub(super) const OUTPUT: usize = 4_000;
+pub(super) const OUTPUT: usize = 4_200;
 
 /// One line of text: line breaks become spaces, and what exceeds `limit` characters is cut from the middle.
 pub(super) fn line(text: &str, limit: usize) -> String {

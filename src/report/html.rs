@@ -15,10 +15,6 @@ const SCRIPT: &str = include_str!("templates/report.js");
 
 /// Rows of changed tests that the page shows; the data has all of them.
 const CHANGES: usize = 10_000;
-/// Bytes of test output on the whole page.
-const EXCERPTS: usize = 1_500_000;
-/// Bytes of output of one test.
-const EXCERPT: usize = 2_000;
 /// Faults shown of one arm of a scenario.
 const FAULTS: usize = 20;
 
@@ -420,7 +416,6 @@ struct ChangeRow {
     baseline: String,
     patched: String,
     excerpt: String,
-    cut: bool,
 }
 
 #[derive(Serialize)]
@@ -446,23 +441,13 @@ fn tests(tests: &Tests) -> TestsView {
     };
     let mut sorted: Vec<&TestChange> = tests.changes.iter().collect();
     sorted.sort_by_key(|change| summary::class_gravity(&change.class));
-    let mut room = EXCERPTS;
-    let changes = sorted.iter().take(CHANGES).map(|change| {
-        let excerpt = if room == 0 {
-            String::new()
-        } else {
-            harmless::block(&change.excerpt, EXCERPT)
-        };
-        room = room.saturating_sub(excerpt.len());
-        ChangeRow {
-            id: harmless::line(&change.id, harmless::NAME),
-            class: harmless::line(&change.class, harmless::NAME),
-            against: summary::counts_against(&change.class),
-            baseline: harmless::line(&change.baseline, harmless::NAME),
-            patched: harmless::line(&change.patched, harmless::NAME),
-            cut: excerpt.is_empty() && !change.excerpt.trim().is_empty(),
-            excerpt,
-        }
+    let changes = sorted.iter().take(CHANGES).map(|change| ChangeRow {
+        id: harmless::line(&change.id, harmless::NAME),
+        class: harmless::line(&change.class, harmless::NAME),
+        against: summary::counts_against(&change.class),
+        baseline: harmless::line(&change.baseline, harmless::NAME),
+        patched: harmless::line(&change.patched, harmless::NAME),
+        excerpt: harmless::block(&change.excerpt, harmless::OUTPUT),
     });
     let changes = changes.collect();
     let mut classes: Vec<ClassCount> = Vec::new();

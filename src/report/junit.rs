@@ -22,7 +22,8 @@ fn verdict(report: &Report) -> TestSuite {
     let id = summary::verdict_id(report.verdict);
     suite.add_property(("verdict", id));
     suite.add_property(("trust", summary::trust(report.trust).word));
-    suite.add_property(("fingerprint", report.fingerprint.key.as_str()));
+    let key = harmless::line(&report.fingerprint.key, harmless::NAME);
+    suite.add_property(("fingerprint", key.as_str()));
     for (name, value) in &report.fingerprint.parts {
         suite.add_property((
             harmless::line(name, harmless::NAME).as_str(),
@@ -77,7 +78,9 @@ fn scenario_case(scenario: &Scenario) -> TestCase {
     };
     let mut case = TestCase::new(harmless::line(&scenario.id, harmless::NAME), status);
     case.set_classname("umpatch.scenarios");
-    case.set_system_out(details(scenario));
+    if matches!(case.status, TestCaseStatus::Success { .. }) {
+        case.set_system_out(details(scenario));
+    }
     case
 }
 

@@ -1,6 +1,7 @@
 //! Renders a run: JSON, Markdown, HTML with plots, JUnit and text for a terminal, all from one [`document::Report`].
 //!
 //! What others wrote (test names, program output, paths) is made harmless once, in one place, before a format sees it.
+mod bounded;
 mod curves;
 pub mod document;
 mod figures;
@@ -157,6 +158,7 @@ impl Explain for ReportError {
 /// # Errors
 /// A fault of umpatch itself, or of the JSON or XML writer: missing curves are no error, the page says so.
 pub fn render(report: &Report, run_folder: &Path, format: Format) -> Result<String, ReportError> {
+    let report = &bounded::bounded(report);
     match format {
         Format::Html => html::render(report, &curves::read_all(report, run_folder)),
         Format::Markdown => Ok(markdown::render(report)),
@@ -164,14 +166,14 @@ pub fn render(report: &Report, run_folder: &Path, format: Format) -> Result<Stri
             .map(|text| text + "\n")
             .map_err(ReportError::Json),
         Format::Junit => junit::render(report).map_err(ReportError::Xml),
-        Format::Terminal => Ok(terminal(report)),
+        Format::Terminal => Ok(terminal::render(report)),
     }
 }
 
 /// The report as plain text for a terminal, verdict first.
 #[must_use]
 pub fn terminal(report: &Report) -> String {
-    terminal::render(report)
+    terminal::render(&bounded::bounded(report))
 }
 
 /// Writes every format into the run folder. Each file appears whole or not at all.
