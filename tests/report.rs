@@ -193,7 +193,7 @@ fn hostile_text_is_harmless_on_the_page() {
     let page = report::render(&poisoned(), &fixture("regression"), Format::Html).unwrap();
     assert_no_controls(&page, Format::Html);
     assert_eq!(page.matches("<script").count(), 1);
-    for element in ["<img", "<b>@", "49", "owned"] {
+    for element in ["<img", "<b>@", "owned"] {
         let clean = rendered("regression", Format::Html);
         assert_eq!(
             page.matches(element).count(),
@@ -213,6 +213,7 @@ fn hostile_text_is_harmless_on_the_page() {
         );
     }
     assert!(page.contains("&lt;script&gt;alert(1)"));
+    assert!(page.contains("{{ 7*7 }}"));
 }
 
 #[test]

@@ -52,16 +52,21 @@ pub(super) fn draw(
     };
     let memory = 0.0..if top > 0.0 { top * 1.08 } else { 1.0 };
     let mut svg = String::new();
-    paint(&mut svg, scenario, curves, steps, memory)
+    let scale = paint(&mut svg, scenario, curves, steps, memory)
         .map_err(|error| ReportError::Plot(error.to_string()))?;
-    let words = words(&curves.bands);
     Ok(Some(Plot {
-        svg: dress(&svg, number),
-        words,
+        svg: dress(&svg, number, &scale),
+        words: words(&curves.bands),
     }))
 }
 
-type Painted = Result<(), Box<dyn std::error::Error>>;
+/// Where the axes lie in the drawing and what they span: the page's script reads values off the curves with it.
+struct Scale {
+    /// Left, top, right and bottom edge of the plotting area.
+    edges: [i32; 4],
+    /// First and last step, and the highest memory in MiB that the upright axis reaches.
+    spans: [f64; 3],
+}
 
 fn paint(
     svg: &mut String,
@@ -69,7 +74,7 @@ fn paint(
     curves: &ScenarioCurves,
     steps: std::ops::Range<f64>,
     memory: std::ops::Range<f64>,
-) -> Painted {
+) -> Result<Scale, Box<dyn std::error::Error>> {
     let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
     let (head, plot) = root.split_vertically(HEAD);
     paint_head(&head, &curves.bands)?;
@@ -133,8 +138,14 @@ fn paint(
             label,
         )))?;
     }
+    let (across, down) = chart.plotting_area().get_pixel_range();
+    let scale = Scale {
+        edges: [across.start, down.start, across.end, down.end],
+        spans: [steps.start, steps.end, memory.end],
+    };
+    drop(chart);
     root.present()?;
-    Ok(())
+    Ok(scale)
 }
 
 fn paint_head<DB: DrawingBackend>(
@@ -196,7 +207,7 @@ fn axis_size(size: f64, top: f64) -> String {
 }
 
 /// Makes the SVG part of a page: it scales with its column, has a name for screen readers, and dashes for stock.
-fn dress(svg: &str, number: usize) -> String {
+fn dress(svg: &str, number: usize, scale: &Scale) -> String {
     let body = svg
         .find("<svg")
         .and_then(|at| svg[at..].find('>').map(|end| &svg[at + end + 1..]))
@@ -205,8 +216,11 @@ fn dress(svg: &str, number: usize) -> String {
         .replace(STOCK_STROKE, STOCK_DASHES)
         .replace(" opacity=\"1\"", "")
         .replace("\n\n", "\n");
+    let [left, top, right, bottom] = scale.edges;
+    let [first, last, most] = scale.spans;
     format!(
-        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"plot-{number}\">{body}"
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"plot-{number}\" \
+         data-edges=\"{left} {top} {right} {bottom}\" data-spans=\"{first} {last} {most:.3}\">{body}"
     )
 }
 

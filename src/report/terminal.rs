@@ -8,6 +8,8 @@ const COLUMNS: usize = 100;
 /// Lines of each list that are shown before the rest is only counted.
 const REASONS: usize = 8;
 const CHANGES: usize = 12;
+/// Bytes of a sentence; the page has more of it.
+const SENTENCE: usize = 400;
 
 /// Renders the report as text.
 #[must_use]
@@ -24,7 +26,7 @@ pub fn render(report: &Report) -> String {
 fn head(report: &Report, text: &mut String) {
     let decided = summary::deciding(report).map_or_else(
         || summary::verdict_meaning(report.verdict).to_owned(),
-        summary::reason_line,
+        |reason| harmless::line(&summary::reason_line(reason), SENTENCE),
     );
     let verdict = format!(
         "{} {}: ",
@@ -33,7 +35,12 @@ fn head(report: &Report, text: &mut String) {
     );
     paragraph(text, &verdict, "  ", &decided);
     for reason in others(report).take(REASONS) {
-        paragraph(text, "  - ", "    ", &summary::reason_line(reason));
+        paragraph(
+            text,
+            "  - ",
+            "    ",
+            &harmless::line(&summary::reason_line(reason), SENTENCE),
+        );
     }
     let more = others(report).count().saturating_sub(REASONS);
     if more > 0 {
@@ -112,7 +119,7 @@ fn scenarios(report: &Report, text: &mut String) {
         let finding = summary::leading(scenario);
         if !matches!(finding.state, FindingState::Ok | FindingState::Improved) {
             let first = format!("  {}: ", harmless::line(&scenario.id, 60));
-            let words = harmless::line(&finding.text, harmless::SENTENCE);
+            let words = harmless::line(&finding.text, SENTENCE);
             paragraph(text, &first, "    ", &words);
         }
     }
@@ -208,8 +215,8 @@ fn goals(report: &Report, text: &mut String) {
     for goal in &report.goals {
         let words = format!(
             "{}: {}",
-            harmless::line(&goal.text, harmless::SENTENCE),
-            harmless::line(&goal.evidence, harmless::SENTENCE)
+            harmless::line(&goal.text, SENTENCE),
+            harmless::line(&goal.evidence, SENTENCE)
         );
         paragraph(text, &format!("  {} ", goal_sign(goal.met)), "    ", &words);
     }
@@ -229,12 +236,7 @@ fn notes(report: &Report, text: &mut String) {
     }
     text.push_str("\nnotes\n");
     for note in &report.notes {
-        paragraph(
-            text,
-            "  - ",
-            "    ",
-            &harmless::line(note, harmless::SENTENCE),
-        );
+        paragraph(text, "  - ", "    ", &harmless::line(note, SENTENCE));
     }
 }
 
