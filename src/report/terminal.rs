@@ -8,6 +8,8 @@ const COLUMNS: usize = 100;
 /// Lines of each list that are shown before the rest is only counted.
 const REASONS: usize = 8;
 const CHANGES: usize = 12;
+/// Characters of a scenario's id that are kept however wide the figures are.
+const SHORTEST_ID: usize = 16;
 /// Bytes of a sentence; the page has more of it.
 const SENTENCE: usize = 400;
 
@@ -143,7 +145,7 @@ fn cells(scenario: &Scenario) -> [String; 7] {
         short
     };
     [
-        clip(&harmless::line(&scenario.id, harmless::NAME), 24),
+        harmless::line(&scenario.id, harmless::NAME),
         format!(
             "{} {}",
             summary::finding_sign(state),
@@ -157,7 +159,7 @@ fn cells(scenario: &Scenario) -> [String; 7] {
     ]
 }
 
-/// Columns as wide as their widest cell; what exceeds the terminal is cut at its edge.
+/// Columns as wide as their widest cell; the first, of ids, has what the others leave of the terminal's width.
 fn table(text: &mut String, rows: &[[String; 7]]) {
     let mut widths = [0; 7];
     for row in rows {
@@ -165,9 +167,14 @@ fn table(text: &mut String, rows: &[[String; 7]]) {
             *width = (*width).max(cell.chars().count());
         }
     }
+    let others: usize = widths[1..].iter().map(|width| width + 1).sum();
+    widths[0] = widths[0]
+        .min(COLUMNS.saturating_sub(others + 2))
+        .max(SHORTEST_ID);
     for row in rows {
         let mut line = String::from(" ");
         for (width, cell) in widths.iter().zip(row) {
+            let cell = clip(cell, *width);
             let padding = width - cell.chars().count();
             let _ = write!(line, " {cell}{:padding$}", "");
         }

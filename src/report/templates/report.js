@@ -33,13 +33,17 @@ for (const plot of document.querySelectorAll("svg[data-edges]")) {
   const values = plot.parentElement.querySelector("output");
   const guide = document.createElementNS("http://www.w3.org/2000/svg", "line");
   guide.setAttribute("class", "guide");
+  guide.setAttribute("visibility", "hidden");
   guide.setAttribute("y1", top);
   guide.setAttribute("y2", bottom);
   plot.append(guide);
+  // room for the text, so that nothing moves when it comes
+  values.style.minHeight = "1.5em";
   plot.addEventListener("pointermove", (event) => {
     const box = plot.getBoundingClientRect();
     const across = ((event.clientX - box.left) / box.width) * plot.viewBox.baseVal.width;
     const x = Math.min(Math.max(across, left), right);
+    guide.setAttribute("visibility", "visible");
     guide.setAttribute("x1", x);
     guide.setAttribute("x2", x);
     const step = first + ((x - left) / (right - left)) * (last - first);
