@@ -54,7 +54,7 @@ pub(super) fn run(_global: &Global, own: Arguments, console: &Console) -> Outcom
         "run": folder,
         "verdict": report.verdict,
         "files": files,
-        "report": report,
+        "report": report::bounded(&report),
     });
     console.result(&document, &text);
     Ok(Exit::Verified)

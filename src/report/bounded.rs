@@ -13,7 +13,8 @@ const NAME: usize = 1_000;
 const SENTENCE: usize = 4_000;
 
 /// The report with its long texts shortened; each says how much was cut.
-pub(super) fn bounded(report: &Report) -> Report {
+#[must_use]
+pub fn bounded(report: &Report) -> Report {
     let mut report = report.clone();
     for reason in &mut report.reasons {
         shorten(&mut reason.text, SENTENCE);

@@ -333,6 +333,11 @@ fn measure_rows(scenario: &Scenario, measures: summary::Measures) -> Vec<Measure
         ),
         row(measures.waits),
         row(measures.hazards),
+        both(
+            "Cost of one alloc and free",
+            &summary::allocation_cost,
+            String::new(),
+        ),
         both("Processes", &summary::outcomes, String::new()),
     ];
     // a row that says nothing of either arm is left out

@@ -13,6 +13,8 @@ mod plot;
 mod summary;
 mod terminal;
 
+pub use bounded::bounded;
+
 use crate::error::Explain;
 use crate::exit::Exit;
 use document::Report;
@@ -158,7 +160,7 @@ impl Explain for ReportError {
 /// # Errors
 /// A fault of umpatch itself, or of the JSON or XML writer: missing curves are no error, the page says so.
 pub fn render(report: &Report, run_folder: &Path, format: Format) -> Result<String, ReportError> {
-    let report = &bounded::bounded(report);
+    let report = &bounded(report);
     match format {
         Format::Html => html::render(report, &curves::read_all(report, run_folder)),
         Format::Markdown => Ok(markdown::render(report)),
@@ -173,7 +175,7 @@ pub fn render(report: &Report, run_folder: &Path, format: Format) -> Result<Stri
 /// The report as plain text for a terminal, verdict first.
 #[must_use]
 pub fn terminal(report: &Report) -> String {
-    terminal::render(&bounded::bounded(report))
+    terminal::render(&bounded(report))
 }
 
 /// Writes every format into the run folder. Each file appears whole or not at all.

@@ -382,6 +382,16 @@ pub(super) fn memcpy_share(arm: &ArmFigures) -> Option<f64> {
     })?
 }
 
+/// The cost of one allocation and its free: instructions where they were counted, else time.
+pub(super) fn allocation_cost(arm: &ArmFigures) -> String {
+    let cost = |name: &str| arm.counters.get(name).filter(|value| value.is_finite());
+    match (cost("alloc_free_instructions"), cost("alloc_free_ns")) {
+        (Some(instructions), _) => format!("{} instructions", figures::count(instructions.round())),
+        (None, Some(time)) => format!("{} ns", figures::count(time.round())),
+        (None, None) => figures::NONE.to_owned(),
+    }
+}
+
 /// How the processes of an arm ended: `5 ok` or `4 ok, 1 crashed (signal 11)`.
 pub(super) fn outcomes(arm: &ArmFigures) -> String {
     let mut counted: Vec<(&str, usize)> = Vec::new();
