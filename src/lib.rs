@@ -1,10 +1,11 @@
 //! umpatch: a versioned patch set for PyTorch's Metal (MPS) allocator that carries its own proof.
 //!
 //! The modules read as the pipeline: where a tree comes from ([`upstream`]), what the patches are ([`series`]), how they
-//! are applied ([`engine`]), built ([`build`]) for a [`device`], run ([`run`]), measured ([`stats`]), judged
+//! are applied ([`engine`]), built ([`build`]) for a [`device`], run ([`run`]), measured ([`stats`]), [`compare`]d, judged
 //! ([`verdict`]) and reported ([`report`]). Only [`cli`] prints.
 pub mod build;
 pub mod cli;
+pub mod compare;
 pub mod device;
 pub mod engine;
 pub mod error;
@@ -19,3 +20,4 @@ pub mod share;
 pub mod stats;
 pub mod upstream;
 pub mod verdict;
+pub mod verify;

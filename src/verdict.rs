@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::report::document::{Goal, Reason, Tests, Trust, Verdict};
 use crate::run::job::{Definition, JobResult};
 use crate::stats::curve::Analysis;
-pub use scenario::{ScenarioJudgement, judge_scenario};
+pub use scenario::{ScenarioJudgement, growth_budget, judge_scenario};
 
 /// What a run has to be worse by before it counts. Each is stated with its reason; the goals of the patch set are stricter
 /// and are reported apart as met or missed.

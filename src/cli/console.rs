@@ -62,6 +62,11 @@ impl Console {
             });
             self.result(&document, "");
         }
+        self.complain(failure);
+    }
+
+    /// Renders an error on stderr alone: for a command whose own document says it too.
+    pub fn complain(&self, failure: &Failure) {
         let mut stderr = anstream::stderr().lock();
         let (red, cyan, reset) = ("\x1b[1;31m", "\x1b[36m", "\x1b[0m");
         let mut lines = failure.chain.iter();

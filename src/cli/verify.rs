@@ -1,12 +1,236 @@
 //! `umpatch verify`.
 use super::{Console, Global, Outcome};
+use crate::device::Wanted;
 use crate::error::Failure;
+use crate::exit::Exit;
+use crate::report::document::{Report, Verdict};
+use crate::run::folder::Choice;
+use crate::verify::plan::{self, Sanitize, Selection, Suite};
+use crate::verify::programs::Given;
+use crate::verify::{self, Provision, Request};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Run stock and patched side by side and give a verdict
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {}
+#[command(after_help = "\
+Examples:
+  umpatch verify --provision                          on a bare machine: install, fetch, build, run, report
+  umpatch -C pytorch verify                           this checkout; patches applied there are used as they are
+  umpatch verify --scenario transformer-loop --pairs 5
+  umpatch verify --patches-from fixtures/controls/drain-never
+  umpatch verify --json > verdict.json
+A run that was cut (Ctrl-C, kill, power) goes on where it was when the same command is run again.")]
+pub(super) struct Arguments {
+    /// How much runs
+    #[arg(long, value_enum, default_value_t)]
+    suite: Suite,
+    /// Only this scenario, as ID, ID@key=value,… or ID+address; may be repeated
+    #[arg(long = "scenario", value_name = "ID")]
+    scenarios: Vec<String>,
+    /// Where it runs
+    #[arg(long, value_enum, default_value_t)]
+    device: Wanted,
+    /// Verify the patches of this folder instead: a series folder of ours, a quilt series, or plain .patch/.diff files
+    #[arg(long, value_name = "DIR")]
+    patches_from: Option<PathBuf>,
+    /// Pairs of processes for each scenario [default: the suite's]
+    #[arg(long, value_name = "N")]
+    pairs: Option<u32>,
+    /// Steps of each process [default: the scenario's own for the suite]
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Seed of the first pair; the others follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A setting of the simulated device for all scenarios, key=value; may be repeated
+    #[arg(long = "set", visible_alias = "settings", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Where AddressSanitizer is used
+    #[arg(long, value_enum, default_value_t)]
+    sanitize: Sanitize,
+    /// Processes at a time [default: the machine's processors, at most 8]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+    /// End a process after this many seconds [default: 120 quick, 1200 full]
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<u64>,
+    /// Keep the run in this folder [default: a new one in the cache]
+    #[arg(long, value_name = "FOLDER")]
+    run_folder: Option<PathBuf>,
+    /// Start a new run even if an unfinished one of the same key could go on
+    #[arg(long, conflicts_with = "resume")]
+    fresh: bool,
+    /// Go on with the unfinished run of the same key if there is one: the default, spelled out
+    #[arg(long)]
+    resume: bool,
+    /// Without a real device, be inconclusive
+    #[arg(long)]
+    require_hardware: bool,
+    /// Install what is missing through the machine's own package managers, and fetch the tree
+    #[arg(long)]
+    provision: bool,
+    /// A program that speaks the driver contract, built already, as the baseline (no tree is needed then)
+    #[arg(long, value_name = "PROGRAM", requires = "driver_patched", hide = true)]
+    driver_baseline: Option<PathBuf>,
+    /// The same for the patched arm
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        requires = "driver_baseline",
+        hide = true
+    )]
+    driver_patched: Option<PathBuf>,
+}
 
 /// Runs the command.
-pub(super) fn run(_global: &Global, _own: Arguments, _console: &Console) -> Outcome {
-    Err(Failure::usage("this command is not built yet"))
+pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome {
+    let request = request(global, own)?;
+    let progress = console.progress();
+    let outcome = verify::run(&request, &*progress);
+    drop(progress);
+    match outcome {
+        Ok(report) => {
+            console.result(
+                &crate::report::bounded(&report),
+                &super::report::painted(&report),
+            );
+            Ok(exit_of(&report))
+        }
+        // the contract's document also for what could not be compared
+        Err(failure) if console.json() && failure.exit == Exit::PatchOrBuildFailed => {
+            console.complain(&failure);
+            console.result(&verify::failed(&request, &failure), "");
+            Ok(failure.exit)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+fn exit_of(report: &Report) -> Exit {
+    match report.verdict {
+        Verdict::Pass => Exit::Verified,
+        Verdict::Regression => Exit::Regression,
+        Verdict::Inconclusive => Exit::Inconclusive,
+        Verdict::Failed => Exit::PatchOrBuildFailed,
+        Verdict::NothingRan => Exit::NothingRan,
+    }
+}
+
+fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
+    let settings = plan::parse_settings(
+        own.settings
+            .iter()
+            .flat_map(|text| text.split(','))
+            .filter(|part| !part.is_empty()),
+    )?;
+    let row_command = row_command(global, &own);
+    let command = full_command(&row_command, &own);
+    let choice = match (own.run_folder, own.fresh) {
+        (Some(folder), _) => Choice::At(folder),
+        (None, true) => Choice::Fresh,
+        (None, false) => Choice::Continue,
+    };
+    Ok(Request {
+        tree: global.tree.clone(),
+        device: own.device,
+        selection: Selection {
+            suite: own.suite,
+            scenarios: own.scenarios,
+            settings,
+            pairs: own.pairs,
+            seed: own.seed,
+            steps: own.steps,
+            sanitize: own.sanitize,
+        },
+        patches_from: own.patches_from,
+        given: own
+            .driver_baseline
+            .zip(own.driver_patched)
+            .map(|(baseline, patched)| Given { baseline, patched }),
+        choice,
+        workers: own.workers.unwrap_or_else(workers),
+        limit: own.limit.map(Duration::from_secs),
+        require_hardware: own.require_hardware,
+        provision: if own.provision {
+            Provision::Install
+        } else {
+            Provision::Ask
+        },
+        command,
+        row_command,
+    })
+}
+
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(8))
+}
+
+/// The command without the choice of scenarios.
+fn row_command(global: &Global, own: &Arguments) -> String {
+    let mut words = vec!["umpatch".to_owned()];
+    if let Some(tree) = &global.tree {
+        words.extend(["-C".to_owned(), quoted(&tree.to_string_lossy())]);
+    }
+    words.push("verify".to_owned());
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.extend([name.to_owned(), quoted(&value)]);
+        }
+    };
+    let path = |path: &Option<PathBuf>| {
+        path.as_ref()
+            .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+            .map(|path| path.to_string_lossy().into_owned())
+    };
+    let suite = (own.suite == Suite::Full).then(|| "full".to_owned());
+    option("--suite", suite);
+    option("--patches-from", path(&own.patches_from));
+    option("--driver-baseline", path(&own.driver_baseline));
+    option("--driver-patched", path(&own.driver_patched));
+    option("--pairs", own.pairs.map(|pairs| pairs.to_string()));
+    option("--steps", own.steps.map(|steps| steps.to_string()));
+    option("--seed", (own.seed != 1).then(|| own.seed.to_string()));
+    for setting in &own.settings {
+        option("--set", Some(setting.clone()));
+    }
+    words.join(" ")
+}
+
+fn full_command(row_command: &str, own: &Arguments) -> String {
+    let mut words = vec![row_command.to_owned()];
+    for scenario in &own.scenarios {
+        words.extend(["--scenario".to_owned(), quoted(scenario)]);
+    }
+    match own.sanitize {
+        Sanitize::Races => {}
+        Sanitize::All => words.push("--sanitize all".to_owned()),
+        Sanitize::Never => words.push("--sanitize never".to_owned()),
+    }
+    if own.require_hardware {
+        words.push("--require-hardware".to_owned());
+    }
+    words.join(" ")
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./@=+,:".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("a/b-c_1.2"), "a/b-c_1.2");
+        assert_eq!(quoted("it's here"), r"'it'\''s here'");
+        assert_eq!(quoted(""), "''");
+    }
 }

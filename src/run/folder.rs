@@ -284,7 +284,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::document::{Trust, Verdict};
+    use crate::report::document::{Arms, Trust, Verdict};
     use std::collections::BTreeMap;
 
     fn fingerprint(key: &str) -> Fingerprint {
@@ -303,6 +303,9 @@ mod tests {
                 fingerprint: fingerprint.clone(),
                 trust: Trust::Simulated,
                 require_hardware: false,
+                compared: Arms::default(),
+                command: String::new(),
+                row_command: String::new(),
             })))
             .unwrap();
         journal

@@ -2,7 +2,7 @@
 use super::job::{Definition, Job, JobResult};
 use crate::error::Explain;
 use crate::exit::Exit;
-use crate::report::document::{Fault, Fingerprint, Trust, Verdict};
+use crate::report::document::{Arms, Compared, Fault, Fingerprint, Trust, Verdict};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -29,6 +29,15 @@ pub struct Header {
     pub trust: Trust,
     /// Whether a verdict needs a real device.
     pub require_hardware: bool,
+    /// What is compared with what.
+    #[serde(default)]
+    pub compared: Arms<Compared>,
+    /// The command line that repeats the whole run.
+    #[serde(default)]
+    pub command: String,
+    /// The command line that repeats one scenario, but for `--scenario ID` at its end.
+    #[serde(default)]
+    pub row_command: String,
 }
 
 /// One thing that happened.
@@ -315,6 +324,9 @@ mod tests {
                 fingerprint: Fingerprint::default(),
                 trust: Trust::Simulated,
                 require_hardware: false,
+                compared: Arms::default(),
+                command: String::new(),
+                row_command: String::new(),
             })),
             Event::JobStart { job: job() },
             Event::JobEnd {

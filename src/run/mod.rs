@@ -3,4 +3,5 @@ pub mod folder;
 pub mod job;
 pub mod journal;
 pub mod process;
+pub mod recorded;
 pub mod scenarios;

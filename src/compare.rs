@@ -1,0 +1,283 @@
+//! From a run folder to its report: reads the journal and the curves, measures, judges, and fills the document. The only
+//! source of a report, so that a run in one piece, a resumed one and `umpatch report` cannot differ.
+mod curves;
+
+use crate::error::Explain;
+use crate::exit::Exit;
+use crate::report::document::{
+    self, ArmFigures, Arms, Fault, Reason, Report, RunState, Scenario, Tests, Trust,
+};
+use crate::run::job::{Arm, Definition, Job, JobResult};
+use crate::run::journal::JournalError;
+use crate::run::recorded::Recorded;
+use crate::stats::curve::{analyse, rate_after_half};
+use crate::verdict::{self, Evidence, Pair, Process, ScenarioEvidence, ScenarioJudgement};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A run folder does not give a report.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Its journal has no first line that we know.
+    #[error("{} holds no run of this version of umpatch", path.display())]
+    NoRun {
+        /// The folder.
+        path: std::path::PathBuf,
+    },
+}
+
+impl Explain for CompareError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+}
+
+/// What the test runner found, when tests were part of the run.
+#[derive(Debug, Clone, Default)]
+pub struct TestFindings {
+    /// Outcomes of both arms.
+    pub tests: Option<Tests>,
+    /// Reasons that it found by itself.
+    pub reasons: Vec<Reason>,
+}
+
+/// Makes the report of a run folder.
+///
+/// # Errors
+/// When there is no run in it.
+pub fn report(folder: &Path) -> Result<Report, CompareError> {
+    report_with(folder, TestFindings::default())
+}
+
+/// Makes the report of a run folder, with the findings of the test runner joined in.
+///
+/// # Errors
+/// When there is no run in it.
+pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, CompareError> {
+    let recorded = Recorded::read(folder)?;
+    let Some(header) = recorded.header.clone() else {
+        return Err(CompareError::NoRun {
+            path: folder.to_owned(),
+        });
+    };
+    let complete = recorded.planned && recorded.missing().is_empty();
+    let evidence = Evidence {
+        scenarios: recorded
+            .scenarios
+            .iter()
+            .map(|definition| scenario_evidence(folder, definition, &recorded))
+            .collect(),
+        tests: found.tests,
+        test_reasons: found.reasons,
+        trust: Some(header.trust),
+        require_hardware: header.require_hardware,
+        complete,
+    };
+    let judgement = verdict::judge(&evidence);
+    let scenarios = evidence
+        .scenarios
+        .iter()
+        .zip(&judgement.scenarios)
+        .map(|(scenario, judged)| row(scenario, judged, &recorded, &header.row_command))
+        .collect();
+    let mut notes = recorded.notes.clone();
+    notes.extend(recorded.skipped.note());
+    if header.trust == Trust::Simulated {
+        notes.push(
+            "simulated device: allocation, accounting, lock order, copies and hazards are those of the real sources; \
+             kernel numerics, driver behaviour and timing are not"
+                .to_owned(),
+        );
+    }
+    Ok(Report {
+        schema: document::SCHEMA.to_owned(),
+        verdict: judgement.verdict,
+        exit_code: judgement.exit.code(),
+        state: if complete {
+            RunState::Complete
+        } else {
+            RunState::Partial
+        },
+        reasons: judgement.reasons,
+        compared: header.compared,
+        command: header.command,
+        started: recorded.started.clone(),
+        trust: header.trust,
+        fingerprint: header.fingerprint,
+        tests: evidence.tests,
+        scenarios,
+        goals: judgement.goals,
+        phases: recorded.phases,
+        notes,
+        run: folder.display().to_string(),
+    })
+}
+
+fn scenario_evidence(
+    folder: &Path,
+    definition: &Definition,
+    recorded: &Recorded,
+) -> ScenarioEvidence {
+    let mut pairs: BTreeMap<u32, Pair> = BTreeMap::new();
+    let of_scenario = || {
+        recorded
+            .jobs
+            .iter()
+            .filter(|job| job.scenario == definition.id)
+    };
+    // the budget of growth is one for both arms of a scenario: that of the baseline's own size
+    let peak = of_scenario()
+        .filter(|job| job.arm == Arm::Baseline)
+        .find_map(|job| recorded.results.get(job)?.peak_driver_bytes);
+    let budget = verdict::growth_budget(peak);
+    for job in of_scenario() {
+        let pair = pairs.entry(job.pair).or_default();
+        pair.seed = job.seed;
+        let process = recorded
+            .results
+            .get(job)
+            .map(|result| process(folder, result, budget));
+        match job.arm {
+            Arm::Baseline => pair.baseline = process,
+            Arm::Patched => pair.patched = process,
+        }
+    }
+    ScenarioEvidence {
+        definition: definition.clone(),
+        pairs: pairs.into_values().collect(),
+    }
+}
+
+fn process(folder: &Path, result: &JobResult, budget: f64) -> Process {
+    let curve = result
+        .curve
+        .as_ref()
+        .and_then(|name| curves::read(&folder.join(name)));
+    Process {
+        result: result.clone(),
+        curve: curve
+            .as_ref()
+            .map(|curve| analyse(&curve.driver_bytes, budget)),
+        new_buffers_per_step: curve
+            .as_ref()
+            .and_then(|curve| rate_after_half(&curve.new_buffers)),
+    }
+}
+
+fn row(
+    evidence: &ScenarioEvidence,
+    judged: &ScenarioJudgement,
+    recorded: &Recorded,
+    row_command: &str,
+) -> Scenario {
+    let definition = &evidence.definition;
+    let jobs: Vec<&Job> = recorded
+        .jobs
+        .iter()
+        .filter(|job| job.scenario == definition.id)
+        .collect();
+    let curves = |arm: Arm| {
+        jobs.iter()
+            .filter(|job| job.arm == arm)
+            .filter_map(|job| recorded.results.get(*job)?.curve.clone())
+            .collect()
+    };
+    let processes = |choose: fn(&Pair) -> Option<&Process>| -> Vec<&Process> {
+        evidence.pairs.iter().filter_map(choose).collect()
+    };
+    Scenario {
+        id: definition.id.clone(),
+        title: definition.title.clone(),
+        reproduces: definition.reproduces.clone(),
+        class: definition.class.name().to_owned(),
+        patches: definition.patches.clone(),
+        command: if row_command.is_empty() {
+            String::new()
+        } else {
+            format!("{row_command} --scenario {}", definition.id)
+        },
+        settings: jobs
+            .first()
+            .map(|job| job.settings.clone())
+            .unwrap_or_default(),
+        baseline: figures(&processes(|pair| pair.baseline.as_ref())),
+        patched: figures(&processes(|pair| pair.patched.as_ref())),
+        difference: judged.difference.clone(),
+        absolute: judged.absolute.clone(),
+        relative: judged.relative.clone(),
+        curves: Arms {
+            baseline: curves(Arm::Baseline),
+            patched: curves(Arm::Patched),
+        },
+    }
+}
+
+/// The figures of one arm: of the process with the median slope, the highest peak, the sums of the counters.
+fn figures(processes: &[&Process]) -> ArmFigures {
+    let mut by_slope: Vec<(f64, &Process)> = processes
+        .iter()
+        .filter_map(|process| Some((process.curve.as_ref()?.slope?.estimate, *process)))
+        .collect();
+    by_slope.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let curve = by_slope
+        .get(by_slope.len().saturating_sub(1) / 2)
+        .and_then(|(_, process)| process.curve.as_ref());
+    let slope = curve.and_then(|curve| curve.slope);
+    let mut faults: BTreeMap<&str, Fault> = BTreeMap::new();
+    for process in processes {
+        for fault in &process.result.faults {
+            faults
+                .entry(&fault.kind)
+                .and_modify(|known| {
+                    known.count = known.count.saturating_add(fault.count);
+                    known.bytes = known.bytes.saturating_add(fault.bytes);
+                })
+                .or_insert_with(|| fault.clone());
+        }
+    }
+    let highest = |figure: fn(&JobResult) -> Option<u64>| {
+        processes
+            .iter()
+            .filter_map(|process| figure(&process.result))
+            .max()
+    };
+    ArmFigures {
+        slope_bytes_per_step: slope.map(|slope| slope.estimate),
+        slope_ci: slope.map(|slope| [slope.low, slope.high]),
+        warm_up_steps: curve.map(|curve| curve.warm_up_end.max(0.0) as u64),
+        intercept_bytes: slope.map(|slope| slope.intercept),
+        peak_bytes: highest(|result| result.peak_driver_bytes),
+        residual_bytes: highest(|result| result.residual_driver_bytes),
+        counters: counters(processes),
+        outcomes: processes
+            .iter()
+            .map(|process| process.result.outcome.to_string())
+            .collect(),
+        faults: faults.into_values().collect(),
+    }
+}
+
+/// Counters that are means over a process already: their median over the processes is reported, not their sum.
+const MEANS: [&str; 2] = ["alloc_free_ns", "alloc_free_instructions"];
+
+fn counters(processes: &[&Process]) -> BTreeMap<String, f64> {
+    let mut all: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for process in processes {
+        for (name, value) in &process.result.counters {
+            all.entry(name).or_default().push(*value);
+        }
+    }
+    all.into_iter()
+        .filter_map(|(name, values)| {
+            let value = if MEANS.contains(&name) {
+                crate::stats::robust::median(&values)?
+            } else {
+                values.iter().sum()
+            };
+            Some((name.to_owned(), value))
+        })
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! What makes two runs comparable, as a key.
+use super::Request;
+use crate::device::Device;
+use crate::report::document::Fingerprint;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// The fingerprint of a run: what the programs are, on which device, and what was selected.
+#[must_use]
+pub fn of(request: &Request, device: Device, programs: &BTreeMap<String, String>) -> Fingerprint {
+    let selection = &request.selection;
+    let mut parts = programs.clone();
+    let mut part = |name: &str, value: String| {
+        parts.insert(name.to_owned(), value);
+    };
+    part("device", device.to_string());
+    part("os", std::env::consts::OS.to_owned());
+    part("chip", std::env::consts::ARCH.to_owned());
+    part("suite", word(&selection.suite));
+    part("sanitize", word(&selection.sanitize));
+    part("seed", selection.seed.to_string());
+    part(
+        "scenarios",
+        if selection.scenarios.is_empty() {
+            "those of the suite".to_owned()
+        } else {
+            selection.scenarios.join(" ")
+        },
+    );
+    part(
+        "settings",
+        selection
+            .settings
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join(" "),
+    );
+    let number = |value: Option<u64>| {
+        value.map_or_else(|| "the suite's".to_owned(), |value| value.to_string())
+    };
+    part("pairs", number(selection.pairs.map(u64::from)));
+    part("steps", number(selection.steps));
+    part("require-hardware", request.require_hardware.to_string());
+    Fingerprint {
+        key: key(&parts),
+        parts,
+    }
+}
+
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn key(parts: &BTreeMap<String, String>) -> String {
+    let mut hasher = Sha256::new();
+    for (name, value) in parts {
+        // lengths first: no two sets of parts can read as the same bytes
+        for text in [name, value] {
+            hasher.update((text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+    hex::encode(hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_counts() {
+        let with = |pairs: &[(&str, &str)]| {
+            key(&pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect())
+        };
+        let one = with(&[("seed", "1")]);
+        assert_eq!(one, with(&[("seed", "1")]));
+        assert_ne!(one, with(&[("seed", "2")]));
+        assert_ne!(with(&[("a", "bc")]), with(&[("ab", "c")]));
+        assert_eq!(one.len(), 64);
+    }
+}

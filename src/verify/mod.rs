@@ -1,0 +1,305 @@
+//! The main job from end to end: preflight, build, run, compare, verdict, report; each phase in the journal.
+pub mod fingerprint;
+pub mod plan;
+pub mod programs;
+
+use crate::compare;
+use crate::device::{self, Host, Wanted};
+use crate::error::Failure;
+use crate::exit::Exit;
+use crate::paths;
+use crate::progress::Progress;
+use crate::report;
+use crate::report::document::{self, Reason, Report, RunState, Verdict};
+use crate::run::folder::{Choice, FolderError, RunFolder, State};
+use crate::run::job::{Arm, Flavour};
+use crate::run::journal::{self, Event, Header, Journal};
+use crate::run::recorded::Recorded;
+use crate::run::scenarios::{Drivers, Limits, Runner};
+use plan::{Plan, Selection, Suite};
+use programs::{Given, Programs};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What to verify, and how.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The tree that the user named.
+    pub tree: Option<PathBuf>,
+    /// The wanted device.
+    pub device: Wanted,
+    /// What runs.
+    pub selection: Selection,
+    /// A patch set other than ours.
+    pub patches_from: Option<PathBuf>,
+    /// Programs that are built already, instead of a tree.
+    pub given: Option<Given>,
+    /// Which run folder.
+    pub choice: Choice,
+    /// Processes at a time.
+    pub workers: usize,
+    /// Wall time of one process; absent: the suite's.
+    pub limit: Option<Duration>,
+    /// Whether a verdict needs a real device.
+    pub require_hardware: bool,
+    /// Whether missing packages may be installed and the tree fetched.
+    pub provision: Provision,
+    /// The command line that repeats the run.
+    pub command: String,
+    /// The command line that repeats a row, but for its scenario.
+    pub row_command: String,
+}
+
+/// Whether the machine may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provision {
+    /// Install what is missing.
+    Install,
+    /// Say what is missing.
+    Ask,
+}
+
+/// Runs to a verdict and writes the reports into the run folder.
+///
+/// # Errors
+/// Bad input, a patch that does not apply, a build that breaks, a disk that is full, or the user's interruption. What was
+/// reached is in the journal, and the same command goes on from there.
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Failure> {
+    let device = device::choose(request.device, Host::current())?;
+    let started = Instant::now();
+    let programs = programs::prepare(request, progress)?;
+    let preflight = started.elapsed().as_secs_f64();
+    let fingerprint = fingerprint::of(request, device, &programs.parts());
+    let folder = RunFolder::choose(&paths::cache().join("runs"), &request.choice, &fingerprint)?;
+    progress.note(&format!("run folder: {}", folder.path().display()));
+    let journal = folder.journal().map_err(FolderError::from)?;
+    match folder.state() {
+        State::New => {
+            let header = Header {
+                schema: journal::SCHEMA.to_owned(),
+                umpatch: env!("CARGO_PKG_VERSION").to_owned(),
+                fingerprint,
+                trust: device.trust(),
+                require_hardware: request.require_hardware,
+                compared: programs.compared(),
+                command: request.command.clone(),
+                row_command: request.row_command.clone(),
+            };
+            append(&journal, Event::RunStart(Box::new(header)))?;
+        }
+        State::Unfinished => append(&journal, Event::Resume)?,
+        State::Finished => return finish(&folder, &journal),
+    }
+    for text in programs.notes() {
+        append(&journal, Event::Note { text })?;
+    }
+    append(
+        &journal,
+        Event::PhaseEnd {
+            phase: "preflight".to_owned(),
+            seconds: preflight,
+        },
+    )?;
+    let outcome = run_scenarios(request, &*programs, &folder, &journal, progress);
+    if let Err(failure) = outcome {
+        if failure.exit == Exit::Interrupted {
+            append(&journal, Event::Interrupted)?;
+        }
+        // as far as it came: a reader finds a report that says so
+        if let Ok(partial) = compare::report(folder.path()) {
+            let _ = report::write_all(&partial, folder.path());
+        }
+        return Err(failure);
+    }
+    finish(&folder, &journal)
+}
+
+fn append(journal: &Journal, event: Event) -> Result<(), Failure> {
+    journal.append(event).map_err(Failure::from)
+}
+
+/// Runs one phase between its two events.
+fn phase<T>(
+    journal: &Journal,
+    progress: &dyn Progress,
+    name: &str,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    progress.stage(name);
+    append(
+        journal,
+        Event::PhaseStart {
+            phase: name.to_owned(),
+        },
+    )?;
+    let started = Instant::now();
+    let outcome = work();
+    let end = Event::PhaseEnd {
+        phase: name.to_owned(),
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    // the work's own error says more than a journal that cannot be written because of it
+    match (outcome, append(journal, end)) {
+        (Ok(value), Ok(())) => Ok(value),
+        (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
+    }
+}
+
+fn run_scenarios(
+    request: &Request,
+    programs: &dyn Programs,
+    folder: &RunFolder,
+    journal: &Journal,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    let mut drivers = Drivers::default();
+    let plan = phase(journal, progress, "build", || {
+        build(programs, &mut drivers, Flavour::Plain, journal, progress)?;
+        let mut plan = planned(request, &drivers)?;
+        for flavour in plan.flavours() {
+            if flavour != Flavour::Plain
+                && !build(programs, &mut drivers, flavour, journal, progress)?
+            {
+                drop_flavour(&mut plan, flavour, journal)?;
+            }
+        }
+        Ok(plan)
+    })?;
+    append(
+        journal,
+        Event::Plan {
+            scenarios: plan.scenarios,
+            jobs: plan.jobs,
+        },
+    )?;
+    let missing = Recorded::read(folder.path())?.missing();
+    phase(journal, progress, "run", || {
+        let runner = Runner {
+            folder,
+            journal,
+            drivers: &drivers,
+            limits: limits(request),
+            workers: request.workers,
+            progress,
+        };
+        runner.run(&missing).map_err(Failure::from)
+    })
+}
+
+/// Builds both arms in one flavour; whether the flavour is to be had at all.
+fn build(
+    programs: &dyn Programs,
+    drivers: &mut Drivers,
+    flavour: Flavour,
+    journal: &Journal,
+    progress: &dyn Progress,
+) -> Result<bool, Failure> {
+    for arm in Arm::ALL {
+        let Some(built) = programs.build(arm, flavour, progress)? else {
+            return Ok(false);
+        };
+        for text in built.notes {
+            append(journal, Event::Note { text })?;
+        }
+        drivers.insert(arm, flavour, built.driver);
+    }
+    Ok(true)
+}
+
+fn planned(request: &Request, drivers: &Drivers) -> Result<Plan, Failure> {
+    let mut listed = Vec::new();
+    for arm in Arm::ALL {
+        if let Some(driver) = drivers.get(arm, Flavour::Plain) {
+            for definition in driver.list()? {
+                // an arm whose program knows more scenarios still has them in the report
+                if listed
+                    .iter()
+                    .all(|known: &crate::run::job::Definition| known.id != definition.id)
+                {
+                    listed.push(definition);
+                }
+            }
+        }
+    }
+    Ok(plan::plan(&listed, &request.selection)?)
+}
+
+fn drop_flavour(plan: &mut Plan, flavour: Flavour, journal: &Journal) -> Result<(), Failure> {
+    let dropped: Vec<String> = plan
+        .scenarios
+        .iter()
+        .map(|scenario| scenario.id.clone())
+        .filter(|id| {
+            plan.jobs
+                .iter()
+                .any(|job| job.scenario == *id && job.flavour == flavour)
+        })
+        .collect();
+    plan.scenarios
+        .retain(|scenario| !dropped.contains(&scenario.id));
+    plan.jobs.retain(|job| job.flavour != flavour);
+    append(
+        journal,
+        Event::Note {
+            text: format!(
+                "not run, there is no program with a sanitizer: {}",
+                dropped.join(", ")
+            ),
+        },
+    )
+}
+
+fn limits(request: &Request) -> Limits {
+    let job = request.limit.unwrap_or(match request.selection.suite {
+        Suite::Quick => Duration::from_secs(120),
+        Suite::Full => Duration::from_secs(1200),
+    });
+    Limits {
+        job,
+        silence: job.min(Duration::from_secs(120)),
+    }
+}
+
+/// Rebuilds the report from the folder, writes it, and ends the journal with its verdict.
+fn finish(folder: &RunFolder, journal: &Journal) -> Result<Report, Failure> {
+    let report = compare::report(folder.path())?;
+    report::write_all(&report, folder.path())?;
+    if folder.state() != State::Finished {
+        append(
+            journal,
+            Event::Verdict {
+                verdict: report.verdict,
+                exit_code: report.exit_code,
+            },
+        )?;
+    }
+    Ok(report)
+}
+
+/// The document of a run that ended before there was anything to compare: a patch that does not apply, a build that breaks.
+#[must_use]
+pub fn failed(request: &Request, failure: &Failure) -> Report {
+    let device = device::choose(request.device, Host::current());
+    Report {
+        schema: document::SCHEMA.to_owned(),
+        verdict: Verdict::Failed,
+        exit_code: failure.exit.code(),
+        state: RunState::Partial,
+        reasons: vec![Reason {
+            verdict: Verdict::Failed,
+            subject: String::new(),
+            text: failure.chain.join(": "),
+        }],
+        compared: document::Arms::default(),
+        command: request.command.clone(),
+        started: String::new(),
+        trust: device.map_or(document::Trust::Simulated, device::Device::trust),
+        fingerprint: document::Fingerprint::default(),
+        tests: None,
+        scenarios: Vec::new(),
+        goals: Vec::new(),
+        phases: Vec::new(),
+        notes: failure.hints.clone(),
+        run: String::new(),
+    }
+}

@@ -1,0 +1,442 @@
+//! Which processes a run consists of: from the scenarios that the programs list to jobs in their order. Pure.
+use crate::error::Explain;
+use crate::exit::Exit;
+use crate::run::job::{Arm, Class, Definition, Flavour, Job};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How much runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Suite {
+    /// Minutes: short runs of the scenarios that find most.
+    #[default]
+    Quick,
+    /// Every scenario at full length, and under the other settings of what is assumed about Metal.
+    Full,
+}
+
+impl Suite {
+    /// Pairs of processes for each scenario, unless the user says otherwise. On the simulated device a seed gives the same
+    /// counters each time: pairs vary the seed, they do not average noise.
+    const fn pairs(self) -> u32 {
+        match self {
+            Self::Quick => 2,
+            Self::Full => 5,
+        }
+    }
+
+    /// Pairs with AddressSanitizer. The race that it looks for shows in about two of three runs of an unmended tree.
+    const fn sanitized_pairs(self) -> u32 {
+        match self {
+            Self::Quick => 3,
+            Self::Full => 8,
+        }
+    }
+}
+
+/// Whether and where sanitizers are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sanitize {
+    /// On the scenarios that look for races.
+    #[default]
+    Races,
+    /// On every chosen scenario, beside the plain runs.
+    All,
+    /// Nowhere.
+    Never,
+}
+
+/// What the user chose.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// How much runs.
+    pub suite: Suite,
+    /// Only these scenarios, as `ID`, `ID@key=value,key=value` or `ID+address`; empty: those of the suite.
+    pub scenarios: Vec<String>,
+    /// Settings for every scenario.
+    pub settings: BTreeMap<String, String>,
+    /// Pairs of processes for each scenario; absent: the suite's.
+    pub pairs: Option<u32>,
+    /// The first pair's seed; the others follow it.
+    pub seed: u64,
+    /// Steps of each process; absent: the suite's.
+    pub steps: Option<u64>,
+    /// Whether and where sanitizers are used.
+    pub sanitize: Sanitize,
+}
+
+/// What is going to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The scenarios, under the ids that the jobs use.
+    pub scenarios: Vec<Definition>,
+    /// The jobs, in order.
+    pub jobs: Vec<Job>,
+}
+
+impl Plan {
+    /// The flavours that the jobs need.
+    #[must_use]
+    pub fn flavours(&self) -> BTreeSet<Flavour> {
+        self.jobs.iter().map(|job| job.flavour).collect()
+    }
+}
+
+/// The selection cannot be met.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PlanError {
+    /// There is no scenario of this name.
+    #[error("there is no scenario {id}")]
+    Unknown {
+        /// The name that was given.
+        id: String,
+        /// Names that look like it.
+        similar: Vec<String>,
+    },
+    /// A setting is not `key=value`.
+    #[error("{text} is not key=value")]
+    Setting {
+        /// What was given.
+        text: String,
+    },
+    /// No pairs, nothing to compare.
+    #[error("--pairs 0 leaves nothing to compare")]
+    NoPairs,
+}
+
+impl Explain for PlanError {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Unknown { similar, .. } => {
+                let mut hints = Vec::new();
+                if !similar.is_empty() {
+                    hints.push(format!("did you mean {}?", similar.join(" or ")));
+                }
+                hints.push("`umpatch scenarios` lists all".to_owned());
+                hints
+            }
+            Self::Setting { .. } | Self::NoPairs => Vec::new(),
+        }
+    }
+}
+
+/// Assumptions about Metal that a full run varies, one at a time.
+const VARIANTS: [&str; 4] = [
+    "drop_order=before-handlers",
+    "drop_order=after-wait",
+    "retain_rule=per-command",
+    "graph_commit_every=32",
+];
+
+/// One row of the report to be.
+struct Row {
+    definition: Definition,
+    settings: BTreeMap<String, String>,
+    flavour: Flavour,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// When a scenario or setting of the selection does not exist or cannot be read.
+pub fn plan(listed: &[Definition], selection: &Selection) -> Result<Plan, PlanError> {
+    if selection.pairs == Some(0) {
+        return Err(PlanError::NoPairs);
+    }
+    let rows = if selection.scenarios.is_empty() {
+        of_suite(listed, selection)
+    } else {
+        named(listed, selection)?
+    };
+    let mut jobs = Vec::new();
+    let rounds = rows
+        .iter()
+        .map(|row| pairs(row, selection))
+        .max()
+        .unwrap_or(0);
+    for pair in 0..rounds {
+        for (index, row) in rows.iter().enumerate() {
+            if pair >= pairs(row, selection) {
+                continue;
+            }
+            // neither arm is always the first: whatever drifts with time would look like a difference
+            let order = if (index + pair as usize).is_multiple_of(2) {
+                [Arm::Baseline, Arm::Patched]
+            } else {
+                [Arm::Patched, Arm::Baseline]
+            };
+            jobs.extend(order.map(|arm| job(row, arm, pair, selection)));
+        }
+    }
+    Ok(Plan {
+        scenarios: rows.into_iter().map(|row| row.definition).collect(),
+        jobs,
+    })
+}
+
+fn pairs(row: &Row, selection: &Selection) -> u32 {
+    selection.pairs.unwrap_or(match row.flavour {
+        Flavour::Plain => selection.suite.pairs(),
+        Flavour::Address => selection.suite.sanitized_pairs(),
+    })
+}
+
+fn job(row: &Row, arm: Arm, pair: u32, selection: &Selection) -> Job {
+    Job {
+        scenario: row.definition.id.clone(),
+        arm,
+        pair,
+        seed: selection.seed.wrapping_add(u64::from(pair)),
+        flavour: row.flavour,
+        steps: selection.steps.or(match selection.suite {
+            Suite::Quick => row.definition.quick_steps,
+            Suite::Full => row.definition.full_steps,
+        }),
+        settings: row.settings.clone(),
+    }
+}
+
+fn of_suite(listed: &[Definition], selection: &Selection) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for definition in listed {
+        if selection.suite == Suite::Quick && !definition.quick {
+            continue;
+        }
+        rows.push(row(definition, selection.settings.clone(), Flavour::Plain));
+        let races = definition.class == Class::Stress;
+        if selection.sanitize == Sanitize::All || selection.sanitize == Sanitize::Races && races {
+            rows.push(row(
+                definition,
+                selection.settings.clone(),
+                Flavour::Address,
+            ));
+        }
+        let varies = matches!(
+            definition.class,
+            Class::GpuOnly | Class::CpuWrite | Class::Copy
+        );
+        if selection.suite == Suite::Full && varies && !definition.positive_control {
+            rows.extend(VARIANTS.iter().filter_map(|variant| {
+                let (key, value) = variant.split_once('=')?;
+                let mut settings = selection.settings.clone();
+                // what the user fixed is not varied
+                settings
+                    .insert(key.to_owned(), value.to_owned())
+                    .is_none()
+                    .then(|| {
+                        row(definition, settings, Flavour::Plain).named(&format!("@{variant}"))
+                    })
+            }));
+        }
+    }
+    rows
+}
+
+fn named(listed: &[Definition], selection: &Selection) -> Result<Vec<Row>, PlanError> {
+    let mut rows: Vec<Row> = Vec::new();
+    for given in &selection.scenarios {
+        let (id, own) = given.split_once('@').unwrap_or((given, ""));
+        let (id, flavour) = match id.strip_suffix("+address") {
+            Some(id) => (id, Flavour::Address),
+            None => (id, Flavour::Plain),
+        };
+        let definition = listed
+            .iter()
+            .find(|definition| definition.id == id)
+            .ok_or_else(|| PlanError::Unknown {
+                id: id.to_owned(),
+                similar: similar(id, listed),
+            })?;
+        let mut settings = selection.settings.clone();
+        settings.extend(parse_settings(
+            own.split(',').filter(|part| !part.is_empty()),
+        )?);
+        let mut new = vec![row(definition, settings.clone(), flavour)];
+        let races = definition.class == Class::Stress;
+        let sanitize =
+            selection.sanitize == Sanitize::All || selection.sanitize == Sanitize::Races && races;
+        if flavour == Flavour::Plain && sanitize {
+            new.push(row(definition, settings, Flavour::Address));
+        }
+        for mut row in new {
+            if !own.is_empty() {
+                row = row.named(&format!("@{own}"));
+            }
+            // given twice, run once
+            if rows
+                .iter()
+                .all(|known| known.definition.id != row.definition.id)
+            {
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn row(definition: &Definition, settings: BTreeMap<String, String>, flavour: Flavour) -> Row {
+    let row = Row {
+        definition: definition.clone(),
+        settings,
+        flavour,
+    };
+    match flavour {
+        Flavour::Plain => row,
+        Flavour::Address => row.named("+address"),
+    }
+}
+
+impl Row {
+    fn named(mut self, suffix: &str) -> Self {
+        self.definition.id.push_str(suffix);
+        self
+    }
+}
+
+/// Reads `key=value` settings.
+///
+/// # Errors
+/// When one has no `=` or no key.
+pub fn parse_settings<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+) -> Result<BTreeMap<String, String>, PlanError> {
+    texts
+        .into_iter()
+        .map(|text| match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                Ok((key.trim().to_owned(), value.trim().to_owned()))
+            }
+            _ => Err(PlanError::Setting {
+                text: text.to_owned(),
+            }),
+        })
+        .collect()
+}
+
+fn similar(id: &str, listed: &[Definition]) -> Vec<String> {
+    let mut near: Vec<(f32, &str)> = listed
+        .iter()
+        .map(|definition| {
+            let ratio = similar::TextDiff::from_chars(id, definition.id.as_str()).ratio();
+            (ratio, definition.id.as_str())
+        })
+        .filter(|(ratio, _)| *ratio > 0.6)
+        .collect();
+    near.sort_by(|left, right| right.0.total_cmp(&left.0));
+    near.into_iter()
+        .take(3)
+        .map(|(_, id)| id.to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed() -> Vec<Definition> {
+        let definition = |id: &str, class, quick| Definition {
+            id: id.to_owned(),
+            class,
+            quick,
+            quick_steps: Some(100),
+            full_steps: Some(2000),
+            ..Definition::default()
+        };
+        vec![
+            definition("steady", Class::GpuOnly, true),
+            definition("release-race", Class::Stress, true),
+            definition("long", Class::Correctness, false),
+        ]
+    }
+
+    fn ids(plan: &Plan) -> Vec<&str> {
+        plan.scenarios
+            .iter()
+            .map(|scenario| scenario.id.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn quick_is_short_and_looks_for_races() {
+        let plan = plan(&listed(), &Selection::default()).unwrap();
+        assert_eq!(
+            ids(&plan),
+            ["steady", "release-race", "release-race+address"]
+        );
+        assert_eq!(plan.jobs.len(), 2 * (2 + 2 + 3));
+        assert!(plan.jobs.iter().all(|job| job.steps == Some(100)));
+        assert_eq!(plan.flavours().len(), 2);
+    }
+
+    #[test]
+    fn full_varies_what_is_assumed() {
+        let selection = Selection {
+            suite: Suite::Full,
+            settings: BTreeMap::from([("drop_order".to_owned(), "after-wait".to_owned())]),
+            ..Selection::default()
+        };
+        let plan = plan(&listed(), &selection).unwrap();
+        assert_eq!(
+            ids(&plan),
+            [
+                "steady",
+                "steady@retain_rule=per-command",
+                "steady@graph_commit_every=32",
+                "release-race",
+                "release-race+address",
+                "long"
+            ]
+        );
+    }
+
+    #[test]
+    fn pairs_share_a_seed_and_take_turns() {
+        let selection = Selection {
+            scenarios: vec![
+                "steady@mode=asynchronous".to_owned(),
+                "steady@mode=asynchronous".to_owned(),
+            ],
+            seed: 7,
+            pairs: Some(2),
+            ..Selection::default()
+        };
+        let plan = plan(&listed(), &selection).unwrap();
+        let jobs: Vec<_> = plan.jobs.iter().map(|job| (job.arm, job.seed)).collect();
+        use Arm::{Baseline, Patched};
+        assert_eq!(
+            jobs,
+            [(Baseline, 7), (Patched, 7), (Patched, 8), (Baseline, 8)]
+        );
+        assert_eq!(plan.jobs[0].settings["mode"], "asynchronous");
+        assert_eq!(plan.jobs[0].scenario, "steady@mode=asynchronous");
+    }
+
+    #[test]
+    fn a_wrong_selection_is_told() {
+        let with = |scenario: &str| Selection {
+            scenarios: vec![scenario.to_owned()],
+            ..Selection::default()
+        };
+        assert_eq!(
+            plan(&listed(), &with("stedy")),
+            Err(PlanError::Unknown {
+                id: "stedy".to_owned(),
+                similar: vec!["steady".to_owned()]
+            })
+        );
+        assert!(matches!(
+            plan(&listed(), &with("steady@nonsense")),
+            Err(PlanError::Setting { .. })
+        ));
+        let none = Selection {
+            pairs: Some(0),
+            ..Selection::default()
+        };
+        assert_eq!(plan(&listed(), &none), Err(PlanError::NoPairs));
+    }
+}

@@ -1,0 +1,140 @@
+//! Where the programs of both arms come from.
+use super::Request;
+use crate::error::Failure;
+use crate::progress::Progress;
+use crate::report::document::{Arms, Compared};
+use crate::run::job::{Arm, Flavour};
+use crate::run::scenarios::Driver;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A program that was built, and what a reader of the report must know about it.
+#[derive(Debug)]
+pub struct Built {
+    /// The program.
+    pub driver: Driver,
+    /// Mechanical rewrites and the like.
+    pub notes: Vec<String>,
+}
+
+/// The programs of both arms.
+pub trait Programs {
+    /// Parts of the fingerprint.
+    fn parts(&self) -> BTreeMap<String, String>;
+    /// What is compared with what.
+    fn compared(&self) -> Arms<Compared>;
+    /// What a reader of the report must know.
+    fn notes(&self) -> Vec<String>;
+    /// The program of one arm; nothing when this flavour is not to be had.
+    ///
+    /// # Errors
+    /// When it cannot be built.
+    fn build(
+        &self,
+        arm: Arm,
+        flavour: Flavour,
+        progress: &dyn Progress,
+    ) -> Result<Option<Built>, Failure>;
+}
+
+/// Programs that are built already.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The program of the baseline.
+    pub baseline: PathBuf,
+    /// The program of the patched arm.
+    pub patched: PathBuf,
+}
+
+/// Finds out what is to be compared, before anything is run.
+///
+/// # Errors
+/// When there is no tree, no patch set for it, or a patch does not apply.
+pub fn prepare(request: &Request, progress: &dyn Progress) -> Result<Box<dyn Programs>, Failure> {
+    match &request.given {
+        Some(given) => Ok(Box::new(ReadyMade::new(given)?)),
+        None => Err(
+            Failure::usage("give --driver-baseline and --driver-patched").hint({
+                let _ = progress;
+                "building them from a tree follows"
+            }),
+        ),
+    }
+}
+
+/// Programs that were built elsewhere: identified by their bytes.
+struct ReadyMade {
+    arms: BTreeMap<Arm, (PathBuf, String)>,
+}
+
+impl ReadyMade {
+    fn new(given: &Given) -> Result<Self, Failure> {
+        let mut arms = BTreeMap::new();
+        for (arm, path) in [
+            (Arm::Baseline, &given.baseline),
+            (Arm::Patched, &given.patched),
+        ] {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let digest = digest(&path).map_err(|error| {
+                Failure::usage(format!(
+                    "cannot read the driver {}: {error}",
+                    path.display()
+                ))
+            })?;
+            arms.insert(arm, (path, digest));
+        }
+        Ok(Self { arms })
+    }
+}
+
+fn digest(path: &Path) -> std::io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut file = std::fs::File::open(path)?;
+    std::io::copy(&mut file, &mut hasher)?;
+    Ok(hex::encode(hasher.finalize()))
+}
+
+impl Programs for ReadyMade {
+    fn parts(&self) -> BTreeMap<String, String> {
+        self.arms
+            .iter()
+            .map(|(arm, (_, digest))| (arm.name().to_owned(), digest.clone()))
+            .collect()
+    }
+
+    fn compared(&self) -> Arms<Compared> {
+        let of = |arm| {
+            self.arms
+                .get(&arm)
+                .map_or_else(Compared::default, |(path, digest)| Compared {
+                    name: path.display().to_string(),
+                    commit: digest.clone(),
+                    patches: Vec::new(),
+                })
+        };
+        Arms {
+            baseline: of(Arm::Baseline),
+            patched: of(Arm::Patched),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["the programs were given, not built by this run: what they were built from is not checked".to_owned()]
+    }
+
+    fn build(
+        &self,
+        arm: Arm,
+        flavour: Flavour,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Built>, Failure> {
+        if flavour != Flavour::Plain {
+            return Ok(None);
+        }
+        Ok(self.arms.get(&arm).map(|(path, _)| Built {
+            driver: Driver::new(path),
+            notes: Vec::new(),
+        }))
+    }
+}
