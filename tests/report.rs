@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use umpatch::report::document::{Fault, Reason, Report, TestChange, Verdict};
+use umpatch::report::document::{Fault, Reason, Report, RunState, TestChange, Verdict};
 use umpatch::report::{self, Format};
 
 const FORMATS: [Format; 5] = [
@@ -130,6 +130,66 @@ fn missing_curves_are_named_and_no_error() {
     let page = report::render(&recorded("pass"), folder.path(), Format::Html).unwrap();
     assert!(!page.contains("<svg"));
     assert!(page.contains("steady-steps.stock.1.csv: "));
+}
+
+#[test]
+fn a_run_cut_off_says_so_in_every_format_for_people() {
+    let mut report = recorded("pass");
+    report.state = RunState::Partial;
+    report.verdict = Verdict::Inconclusive;
+    report.exit_code = 130;
+    for format in [Format::Html, Format::Markdown, Format::Terminal] {
+        let text = report::render(&report, &fixture("pass"), format).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(
+            words.join(" ").contains("in progress or was cut off"),
+            "{format:?}"
+        );
+        assert!(text.contains("INCONCLUSIVE"), "{format:?}");
+    }
+    let junit = report::render(&report, &fixture("pass"), Format::Junit).unwrap();
+    let read = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+    assert_eq!(read.failures, 1, "a run without a conclusion is not green");
+}
+
+#[test]
+fn a_run_that_failed_before_anything_ran_has_a_report() {
+    let mut report = recorded("pass");
+    report.verdict = Verdict::Failed;
+    report.exit_code = 4;
+    report.scenarios.clear();
+    report.goals.clear();
+    report.reasons = vec![Reason {
+        verdict: Verdict::Failed,
+        subject: String::new(),
+        text: "the patched tree does not build: MPSAllocator.mm:12: expected ';'".to_owned(),
+    }];
+    let folder = tempfile::tempdir().unwrap();
+    for format in FORMATS {
+        let text = report::render(&report, folder.path(), format).unwrap();
+        assert!(text.contains("MPSAllocator.mm:12"), "{format:?}");
+        assert!(!text.contains("NaN"), "{format:?}");
+    }
+    report.reasons.clear();
+    for format in FORMATS {
+        report::render(&report, folder.path(), format).unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_or_a_read_only_folder_names_the_file_and_keeps_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = report::write_all(&recorded("pass"), &folder.path().join("absent")).unwrap_err();
+    assert!(error.to_string().contains("report.json"), "{error}");
+    let page = folder.path().join("report.html");
+    fs::create_dir(&page).unwrap();
+    report::write_all(&recorded("pass"), folder.path()).unwrap_err();
+    assert!(folder.path().join("report.json").is_file());
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(
+        left, 4,
+        "the page's folder and three files, nothing temporary"
+    );
 }
 
 /// What would do harm in one of the formats if it were taken at its word.
