@@ -28,9 +28,8 @@ const std::map<std::string, std::string>& driverSettings() {
 // How the driver changes the device's defaults: everything late, and the same in every run.
 const std::map<std::string, std::string>& deviceDefaults() {
   static const std::map<std::string, std::string> settings{
-      {"clock", "virtual"},
-      {"mode", "asynchronous"},
-      {"gpu_us_per_command_buffer", "100"},
+      {"clock", "virtual"},         {"mode", "asynchronous"},
+      {"validation", "skip"},       {"gpu_us_per_command_buffer", "100"},
       {"gpu_us_per_command", "10"},
   };
   return settings;

@@ -314,6 +314,11 @@ int Session::run() {
     if (const auto access = simulated_metal::first_cpu_access_hazard(); !access.empty()) {
       fault(Fault::Hazard, access);
     }
+    if (const uint64_t invalid = counters().invalid_commands) {
+      count("invalid_commands", invalid);
+      fault(Fault::UnexpectedError,
+            std::to_string(invalid) + " commands were encoded with a range outside their buffer");
+    }
     outcome = faults_ ? "faulted" : "ok";
   } catch (const std::exception& error) {
     const std::string text = firstLine(error.what());

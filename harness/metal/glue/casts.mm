@@ -36,7 +36,7 @@ at::ScalarType scalarType(uint32_t type) {
 
 void cast(const void* source, uint32_t from, void* destination, uint32_t to, uint64_t elements, bool conjugate) {
   c10::InferenceMode no_autograd;
-  const at::IntArrayRef size{(int64_t)elements};
+  const std::vector<int64_t> size{(int64_t)elements};
   auto input = at::from_blob(const_cast<void*>(source), size, at::TensorOptions().dtype(scalarType(from)));
   auto output = at::from_blob(destination, size, at::TensorOptions().dtype(scalarType(to)));
   if (source == destination) {

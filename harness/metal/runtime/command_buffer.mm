@@ -246,15 +246,14 @@ namespace {
       [buffer release];
     });
   }
-  counters().command_buffers_completed++;
-  _counted = NO;
-  [_queue forget];
-  {
+  timeline::complete(_ticket, [self] {
+    counters().command_buffers_completed++;
+    _counted = NO;
+    [_queue forget];
     std::lock_guard<std::mutex> lock(*_mutex);
     _finished = YES;
     _changed->notify_all();
-  }
-  timeline::complete(_ticket);
+  });
   if (order == DropOrder::AfterWait) {
     timeline::letPass();
   }

@@ -99,6 +99,8 @@ const std::vector<Entry>& table() {
           "allocated_size_rule", &C::allocated_size_rule,
           {{"whole-heaps", AllocatedSizeRule::WholeHeaps}, {"used-bytes", AllocatedSizeRule::UsedBytes}},
           "what currentAllocatedSize counts for a heap; whole heaps is assumed"),
+      choice<Validation>("validation", &C::validation, {{"abort", Validation::Abort}, {"skip", Validation::Skip}},
+                         "what becomes of a command outside its buffer: undefined without Metal's validation layer"),
       choice<CpuAccess>("cpu_access", &C::cpu_access,
                         {{"unchecked", CpuAccess::Unchecked}, {"checked", CpuAccess::Checked}},
                         "checked: CPU access to what the GPU still uses is recorded as a hazard"),

@@ -14,8 +14,9 @@ struct Ticket {
 Ticket commit(uint64_t cost_us);
 // On the GPU's thread: returns when the command buffer may run (and, with the wall clock, has taken its time).
 void waitUntilDue(const Ticket& ticket, uint64_t cost_us);
-// It ran, with its handlers.
-void complete(const Ticket& ticket);
+// It ran, with its handlers. What the caller publishes about that becomes visible together with the completion: nobody
+// sees the one without the other.
+void complete(const Ticket& ticket, const std::function<void()>& publish);
 // Somebody is about to block until this ticket completes: virtual time passes until then.
 void demand(const Ticket& ticket);
 // Somebody is about to block until the oldest uncompleted command buffer completes.

@@ -73,9 +73,10 @@ void waitUntilDue(const Ticket& ticket, uint64_t cost_us) {
   }
 }
 
-void complete(const Ticket&) {
+void complete(const Ticket&, const std::function<void()>& publish) {
   {
     std::lock_guard<std::mutex> lock(state().mutex);
+    publish();
     state().uncompleted.pop_front();
   }
   state().changed.notify_all();

@@ -1,45 +1,23 @@
 // CPU writes into memory that the GPU may still use. Each round holds the GPU back, lets go of a buffer that it still
 // reads or writes, writes into what the allocator gives next, lets the GPU run, and compares bytes.
-#include <ATen/Functions.h>
-#include <ATen/native/mps/OperationUtils.h>
-#include <simulated_metal/control.h>
-#include <cstring>
-#include "../session.h"
+#include "../tensors.h"
 
 namespace umpatch {
 namespace {
 
-using at::Tensor;
 using at::mps::SyncType;
-using at::native::mps::getMTLBufferStorage;
 
 constexpr uint8_t kGpuByte = 0xEE;
 constexpr uint8_t kCpuByte = 0x11;
 
-at::TensorOptions bytesOn(at::DeviceType device) {
-  return at::TensorOptions().dtype(at::kByte).device(device);
-}
-
-Tensor filledOnHost(size_t bytes, uint8_t value) {
-  Tensor tensor = at::empty({(int64_t)bytes}, bytesOn(at::kCPU));
-  memset(tensor.data_ptr(), value, bytes);
-  return tensor;
-}
-
-const uint8_t* deviceBytes(const Tensor& tensor) {
-  return static_cast<uint8_t*>(simulated_metal::hostPointer(getMTLBufferStorage(tensor))) +
-         tensor.storage_offset() * tensor.element_size();
-}
-
 void gpuFill(Session& session, const Tensor& tensor, uint8_t value) {
-  session.stream()->fill(getMTLBufferStorage(tensor), value, tensor.nbytes(),
-                         tensor.storage_offset() * tensor.element_size(), SyncType::NONE);
+  session.stream()->fill(bufferOf(tensor), value, tensor.nbytes(), tensor.storage_offset() * tensor.element_size(),
+                         SyncType::NONE);
 }
 
 void gpuCopy(Session& session, const Tensor& from, const Tensor& to) {
-  session.stream()->copy(getMTLBufferStorage(from), getMTLBufferStorage(to), from.nbytes(),
-                         from.storage_offset() * from.element_size(), to.storage_offset() * to.element_size(), 0,
-                         SyncType::NONE);
+  session.stream()->copy(bufferOf(from), bufferOf(to), from.nbytes(), from.storage_offset() * from.element_size(),
+                         to.storage_offset() * to.element_size(), 0, SyncType::NONE);
 }
 
 // The work of a round is committed, left uncommitted, or both, by turns: either way a command buffer holds the memory.
@@ -112,11 +90,11 @@ void copyIntoFresh(Session& session) {
     const Tensor host = filledOnHost(bytes, kCpuByte);
     simulated_metal::pauseGPU();
     {
-      Tensor old = at::empty({(int64_t)bytes}, bytesOn(at::kMPS));
+      Tensor old = emptyBytes(bytes, at::kMPS);
       gpuFill(session, old, kGpuByte);
       maybeCommit(session);
     }
-    Tensor fresh = at::empty({(int64_t)bytes}, bytesOn(at::kMPS));
+    Tensor fresh = emptyBytes(bytes, at::kMPS);
     fresh.copy_(host, /*non_blocking=*/true);
     finishRound(session);
     session.expectFilled(Fault::Corruption, deviceBytes(fresh), kCpuByte, bytes, "a fresh tensor after a copy into it");
@@ -128,7 +106,7 @@ void copyIntoFresh(Session& session) {
 // old contents, and the copy has to be what is there in the end.
 void copyIntoBusy(Session& session) {
   const size_t bytes = session.number("bytes");
-  Tensor target = at::empty({(int64_t)bytes}, bytesOn(at::kMPS));
+  Tensor target = emptyBytes(bytes, at::kMPS);
   while (session.step() < session.steps()) {
     const uint8_t before = (uint8_t)(session.step() * 2 + 1);
     const uint8_t after = (uint8_t)(session.step() * 2 + 2);
@@ -142,7 +120,7 @@ void copyIntoBusy(Session& session) {
       session.pass(1);
     }
     simulated_metal::pauseGPU();
-    Tensor seen = at::empty({(int64_t)bytes}, bytesOn(at::kMPS));
+    Tensor seen = emptyBytes(bytes, at::kMPS);
     gpuCopy(session, target, seen);
     maybeCommit(session);
     written.copy_(source, /*non_blocking=*/true);
@@ -161,8 +139,8 @@ void copyIntoBusy(Session& session) {
 // A tensor that waiting work produces is copied to the host, and the GPU goes on with it at once.
 void copyOfPending(Session& session) {
   const size_t bytes = session.number("bytes");
-  Tensor source = at::empty({(int64_t)bytes}, bytesOn(at::kMPS));
-  Tensor host = at::empty({(int64_t)bytes}, bytesOn(at::kCPU));
+  Tensor source = emptyBytes(bytes, at::kMPS);
+  Tensor host = emptyBytes(bytes, at::kCPU);
   while (session.step() < session.steps()) {
     const uint8_t value = (uint8_t)(session.step() + 1);
     gpuFill(session, source, value);

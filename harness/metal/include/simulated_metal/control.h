@@ -23,6 +23,9 @@ enum class Clock { Wall, Virtual };
 enum class RetainRule { PerCommandBuffer, PerCommand };
 // What MTLDevice.currentAllocatedSize counts for a heap.
 enum class AllocatedSizeRule { WholeHeaps, UsedBytes };
+// What becomes of a command whose range is outside its buffer: undefined on real hardware without the validation layer,
+// which aborts. Skip leaves it out and counts it.
+enum class Validation { Abort, Skip };
 // Checked: CPU access to the contents of a buffer that an uncompleted command buffer writes, or a CPU write to one that
 // it reads, is recorded as a hazard (page protection on a second mapping of each shared heap).
 enum class CpuAccess { Unchecked, Checked };
@@ -46,6 +49,7 @@ struct Configuration {
   RetainRule retain_rule = RetainRule::PerCommandBuffer;
   AllocatedSizeRule allocated_size_rule = AllocatedSizeRule::WholeHeaps;
   CpuAccess cpu_access = CpuAccess::Unchecked;
+  Validation validation = Validation::Abort;
 };
 
 // Read once from the environment: SIMULATED_METAL_<SETTING IN CAPITALS>. Set the rest before the device is first used;
@@ -80,6 +84,7 @@ struct Counters {
   std::atomic<uint64_t> waits{0};              // waitUntilCompleted and CPU waits for a shared event
   std::atomic<uint64_t> blocking_waits{0};     // of these, the ones whose work had not completed yet
   std::atomic<uint64_t> throttled{0};          // commandBuffer calls that had to wait for max_in_flight
+  std::atomic<uint64_t> invalid_commands{0};   // Validation::Skip
   std::atomic<uint64_t> cpu_access_hazards{0}; // CpuAccess::Checked
   std::atomic<uint64_t> allocated_bytes{0};    // MTLDevice.currentAllocatedSize
   std::atomic<uint64_t> peak_allocated_bytes{0};

@@ -1,0 +1,451 @@
+// Copies in all directions through the tree's own Copy.mm, compared bit for bit with the same copy between CPU tensors:
+// dtypes, offsets, strides, broadcasts, zero sizes, unaligned storage, views, conj and neg bits.
+#include <sstream>
+#include "../tensors.h"
+
+namespace umpatch {
+namespace {
+
+using at::ScalarType;
+using at::mps::SyncType;
+
+const std::vector<ScalarType>& types() {
+  static const std::vector<ScalarType> all{at::kFloat, at::kHalf, at::kBFloat16, at::kInt,  at::kLong,
+                                           at::kShort, at::kChar, at::kByte,     at::kBool, at::kComplexFloat};
+  return all;
+}
+
+// What is read or written of a storage: everything, from an offset, every second element, transposed, one row repeated.
+enum class Layout { Whole, Offset, EverySecond, Transposed, Row };
+constexpr Layout kLayouts[] = {Layout::Whole, Layout::Offset, Layout::EverySecond, Layout::Transposed, Layout::Row};
+
+const char* nameOf(Layout layout) {
+  switch (layout) {
+    case Layout::Whole:
+      return "whole";
+    case Layout::Offset:
+      return "offset";
+    case Layout::EverySecond:
+      return "every second";
+    case Layout::Transposed:
+      return "transposed";
+    case Layout::Row:
+      return "row";
+  }
+  return "";
+}
+
+struct Shape {
+  int64_t rows;
+  int64_t columns;
+};
+
+// A base tensor on the CPU with small integers, which every dtype can hold, and a view of it of the wanted shape.
+struct Operand {
+  Tensor base;
+  Tensor view;
+};
+
+Tensor viewOf(const Tensor& base, Layout layout, Shape shape) {
+  switch (layout) {
+    case Layout::Whole:
+      return base.as_strided({shape.rows, shape.columns}, {shape.columns, 1}, 0);
+    case Layout::Offset:
+      return base.as_strided({shape.rows, shape.columns}, {shape.columns, 1}, 3);
+    case Layout::EverySecond:
+      return base.as_strided({shape.rows, shape.columns}, {2 * shape.columns, 2}, 1);
+    case Layout::Transposed:
+      return base.as_strided({shape.rows, shape.columns}, {1, shape.rows}, 0);
+    case Layout::Row:
+      return base.as_strided({1, shape.columns}, {shape.columns, 1}, 2);
+  }
+  return base;
+}
+
+Operand hostOperand(Session& session, ScalarType type, Layout layout, Shape shape) {
+  const int64_t elements = 2 * shape.rows * shape.columns + 16;
+  Tensor base = at::empty({elements}, at::TensorOptions().dtype(at::kInt));
+  for (int64_t i = 0; i < elements; i++) {
+    base.data_ptr<int>()[i] = (int)(session.random()() % 100);
+  }
+  base = base.to(type);
+  return {base, viewOf(base, layout, shape)};
+}
+
+// The same storage on the device, byte for byte, put there without Copy.mm.
+Operand onDevice(const Operand& host, Layout layout, Shape shape) {
+  Tensor base = at::empty(host.base.sizes(), host.base.options().device(at::kMPS));
+  memcpy(deviceBytes(base), host.base.data_ptr(), host.base.nbytes());
+  return {base, viewOf(base, layout, shape)};
+}
+
+Operand copyOf(const Operand& host, Layout layout, Shape shape) {
+  Tensor base = host.base.clone();
+  return {base, viewOf(base, layout, shape)};
+}
+
+enum class Direction { ToDevice, ToHost, OnDevice };
+
+const char* nameOf(Direction direction) {
+  return direction == Direction::ToDevice ? "host to device"
+         : direction == Direction::ToHost ? "device to host"
+                                          : "on device";
+}
+
+struct Case {
+  Direction direction;
+  ScalarType from_type;
+  ScalarType to_type;
+  Layout from;
+  Layout to;
+  Shape shape;
+  bool non_blocking = false;
+  bool conj = false;
+  bool neg = false;
+
+  std::string text() const {
+    std::ostringstream words;
+    words << nameOf(direction) << ", " << toString(from_type) << " (" << nameOf(from) << (conj ? ", conj" : "")
+          << (neg ? ", neg" : "") << ") to " << toString(to_type) << " (" << nameOf(to) << "), " << shape.rows << "x"
+          << shape.columns << (non_blocking ? ", non_blocking" : "");
+    return words.str();
+  }
+};
+
+// Whether a memcpy would have done: same dtype and both sides contiguous, with equal bits.
+bool isEligible(const Case& c) {
+  const auto isContiguous = [](Layout layout) { return layout == Layout::Whole || layout == Layout::Offset; };
+  return c.direction == Direction::ToDevice && c.from_type == c.to_type && isContiguous(c.from) && isContiguous(c.to) &&
+         !c.conj && !c.neg && c.shape.rows * c.shape.columns > 0;
+}
+
+Tensor withBits(Tensor tensor, const Case& c) {
+  if (c.conj) {
+    tensor = tensor.conj();
+  }
+  if (c.neg) {
+    tensor = tensor._neg_view();
+  }
+  return tensor;
+}
+
+// Runs one copy on the device and its twin on the CPU; compares the whole destination storage, and the source's too.
+// Returns false when the device refused it with an exception that the CPU did not raise.
+bool runCase(Session& session, const Case& c) {
+  const Operand source = hostOperand(session, c.from_type, c.from, c.shape);
+  const Operand target = hostOperand(session, c.to_type, c.to, c.shape);
+  Operand expected = copyOf(target, c.to, c.shape);
+  expected.view.copy_(withBits(source.view, c));
+
+  const bool from_device = c.direction != Direction::ToDevice;
+  const bool to_device = c.direction != Direction::ToHost;
+  const Operand actual_source = from_device ? onDevice(source, c.from, c.shape) : copyOf(source, c.from, c.shape);
+  Operand actual = to_device ? onDevice(target, c.to, c.shape) : copyOf(target, c.to, c.shape);
+  const auto copy = [&] { actual.view.copy_(withBits(actual_source.view, c), c.non_blocking); };
+  try {
+    isEligible(c) ? session.countEligibleCopy(copy) : copy();
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    session.count("refused", 1);
+    session.fault(Fault::UnexpectedError, c.text() + ": " + text.substr(0, text.find('\n')));
+    return false;
+  }
+  session.synchronize(SyncType::COMMIT_AND_WAIT);
+  const auto bytes = [](const Tensor& base, bool is_on_device) {
+    return is_on_device ? (const void*)deviceBytes(base) : base.data_ptr();
+  };
+  session.expectBytes(Fault::WrongData, bytes(actual.base, to_device), expected.base.data_ptr(), expected.base.nbytes(),
+                      c.text() + ": the destination's storage");
+  session.expectBytes(Fault::WrongData, bytes(actual_source.base, from_device), source.base.data_ptr(),
+                      source.base.nbytes(), c.text() + ": the source");
+  session.pass();
+  return true;
+}
+
+Shape randomShape(Session& session) {
+  static const Shape shapes[] = {{1, 1}, {1, 7}, {4, 4}, {3, 5}, {16, 33}, {64, 64}, {2, 8192}, {0, 4}};
+  return shapes[session.random()() % (sizeof shapes / sizeof shapes[0])];
+}
+
+// Device-to-host copies that stock gets wrong or refuses, kept in scenarios of their own (copies-to-host-known-faults,
+// copies-unaligned), so that the others have no fault in stock:
+// equal strides with gaps are blitted as if there were none; a cast with an offset on either side takes the offset in
+// the wrong unit and converts the source in place; a blit needs a host address that is a multiple of four.
+bool isKnownFault(const Case& c) {
+  if (c.direction != Direction::ToHost || c.shape.rows * c.shape.columns == 0) {
+    return false;
+  }
+  const bool has_gaps = c.from == Layout::EverySecond && c.to == Layout::EverySecond;
+  const bool is_cast = c.from_type != c.to_type;
+  return has_gaps || is_cast;
+}
+
+bool isAligned(const Case& c) {
+  if (c.direction != Direction::ToHost) {
+    return true;
+  }
+  const int64_t offset = c.to == Layout::Offset ? 3 : c.to == Layout::EverySecond ? 1 : c.to == Layout::Row ? 2 : 0;
+  return offset * (int64_t)elementSize(c.to_type) % 4 == 0;
+}
+
+Case randomCase(Session& session, Direction direction) {
+  auto pick = [&session](const auto& list, size_t count) { return list[session.random()() % count]; };
+  Case c{direction,         pick(types(), types().size()), at::kFloat, pick(kLayouts, 5),
+         pick(kLayouts, 4), randomShape(session)};
+  const bool is_same_type = session.random()() % 2 || c.from_type == at::kComplexFloat;
+  c.to_type = is_same_type ? c.from_type : pick(types(), types().size() - 1); // complex to real is an error everywhere
+  return c;
+}
+
+void fuzz(Session& session, Direction direction, bool wants_known_faults = false) {
+  while (session.step() < session.steps()) {
+    for (int i = 0; i < 10; i++) {
+      Case c = randomCase(session, direction);
+      while (!isAligned(c) || isKnownFault(c) != wants_known_faults) {
+        c = randomCase(session, direction);
+      }
+      runCase(session, c);
+    }
+    session.endStep();
+  }
+}
+
+void toDevice(Session& session) {
+  fuzz(session, Direction::ToDevice);
+}
+void toHost(Session& session) {
+  fuzz(session, Direction::ToHost);
+}
+void toHostKnownFaults(Session& session) {
+  fuzz(session, Direction::ToHost, /*wants_known_faults=*/true);
+}
+void onDevice(Session& session) {
+  fuzz(session, Direction::OnDevice);
+}
+
+// Contiguous copies of one dtype, the ones that a memcpy is for, at every kind of offset and size.
+void contiguous(Session& session) {
+  while (session.step() < session.steps()) {
+    const ScalarType type = types()[session.random()() % types().size()];
+    const Layout from = session.random()() % 2 ? Layout::Whole : Layout::Offset;
+    const Layout to = session.random()() % 2 ? Layout::Whole : Layout::Offset;
+    const Direction direction = session.random()() % 2 ? Direction::ToDevice : Direction::ToHost;
+    const Shape shape{1 + (int64_t)(session.random()() % 40), 1 + (int64_t)(session.random()() % 700)};
+    const Case c{direction, type, type, from, to, shape};
+    if (isAligned(c)) {
+      runCase(session, c);
+    }
+    session.endStep();
+  }
+}
+
+// Lazy conjugation and negation. Stock is wrong for some of these: the figure of each arm is what counts.
+void conjAndNeg(Session& session) {
+  while (session.step() < session.steps()) {
+    for (const Direction direction : {Direction::ToDevice, Direction::ToHost}) {
+      for (int bits = 1; bits < 4; bits++) {
+        Case c{direction, at::kComplexFloat, at::kComplexFloat, Layout::Whole, Layout::Whole, {4, 9}};
+        c.conj = bits & 1;
+        c.neg = bits & 2;
+        runCase(session, c);
+      }
+    }
+    session.endStep();
+  }
+}
+
+// Device to host at addresses that are not a multiple of four: stock refuses them with an exception.
+void unaligned(Session& session) {
+  while (session.step() < session.steps()) {
+    const ScalarType type = session.random()() % 2 ? at::kHalf : at::kByte;
+    const Case c{Direction::ToHost, type, type, Layout::Whole, Layout::Offset, {3, 5}};
+    session.count(runCase(session, c) ? "unaligned_copied" : "unaligned_refused", 1);
+    session.endStep();
+  }
+}
+
+// P:189563. Float to half, device to host, into a slice: the source must stay what it was.
+void castIntoSlice(Session& session) {
+  while (session.step() < session.steps()) {
+    const int64_t elements = 8 + (int64_t)(session.random()() % 2000);
+    const Tensor host = at::arange(elements, at::kFloat);
+    Tensor device = at::empty({elements}, host.options().device(at::kMPS));
+    memcpy(deviceBytes(device), host.data_ptr(), host.nbytes());
+    Tensor result = at::empty({elements + 2}, at::TensorOptions().dtype(at::kHalf));
+    result.slice(0, 2).copy_(device);
+    const Tensor expected = host.to(at::kHalf);
+    session.expectBytes(Fault::WrongData, result.slice(0, 2).data_ptr(), expected.data_ptr(), expected.nbytes(),
+                        "the slice");
+    session.expectBytes(Fault::WrongData, deviceBytes(device), host.data_ptr(), host.nbytes(), "the source");
+    session.pass();
+    session.endStep();
+  }
+}
+
+// P:189961. Device to host between views of every second element: the values, and the gaps between them.
+void betweenStrided(Session& session) {
+  while (session.step() < session.steps()) {
+    const Shape shape{1, 1 + (int64_t)(session.random()() % 2000)};
+    runCase(session, {Direction::ToHost, at::kFloat, at::kFloat, Layout::EverySecond, Layout::EverySecond, shape});
+    session.endStep();
+  }
+}
+
+// P:114197. 128 by 128 half to CPU float and back to half, over and over: memory has to stay flat.
+void copyCast(Session& session) {
+  Tensor device = at::empty({128, 128}, at::TensorOptions().dtype(at::kHalf).device(at::kMPS));
+  const Tensor host = at::arange(128 * 128, at::kFloat).to(at::kHalf).view({128, 128});
+  memcpy(deviceBytes(device), host.data_ptr(), host.nbytes());
+  while (session.step() < session.steps()) {
+    const Tensor on_host = device.to(at::kCPU, at::kFloat);
+    device = on_host.to(at::kMPS, at::kHalf);
+    session.pass();
+    session.endStep();
+  }
+  session.synchronize(SyncType::COMMIT_AND_WAIT);
+  session.expectBytes(Fault::WrongData, deviceBytes(device), host.data_ptr(), host.nbytes(), "after all round trips");
+}
+
+// P:124335, scaled by the setting bytes: a copy that has to be split into blits of 2 GiB, or moved as one memcpy. By
+// default it stays below that; with bytes=4294967296 it is the report's own.
+void large(Session& session) {
+  const size_t bytes = session.number("bytes");
+  while (session.step() < session.steps()) {
+    Tensor host = emptyBytes(bytes, at::kCPU);
+    auto* words = static_cast<uint64_t*>(host.data_ptr());
+    constexpr size_t kStride = 512; // one word a page is enough to tell where bytes came from
+    for (size_t i = 0; i < bytes / sizeof *words; i += kStride) {
+      words[i] = i * 0x9e3779b97f4a7c15ull;
+    }
+    Tensor device = emptyBytes(bytes, at::kMPS);
+    session.countEligibleCopy([&] { device.copy_(host); });
+    const auto* copied = reinterpret_cast<const uint64_t*>(deviceBytes(device));
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < bytes / sizeof *words; i += kStride) {
+      wrong += copied[i] != words[i];
+    }
+    if (wrong) {
+      session.fault(Fault::WrongData, "pages of a large copy differ", wrong * sizeof *words);
+    }
+    session.pass();
+    session.endStep();
+  }
+}
+
+using Settings = std::map<std::string, std::string>;
+
+const Scenarios added({
+    {"copies-to-device",
+     "random copies host to device",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     60,
+     2000,
+     true,
+     Settings{},
+     toDevice},
+    {"copies-to-host",
+     "random copies device to host",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     60,
+     2000,
+     true,
+     Settings{},
+     toHost},
+    {"copies-to-host-known-faults",
+     "device-to-host casts, and views with gaps, that stock gets wrong",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     20,
+     400,
+     true,
+     Settings{},
+     toHostKnownFaults},
+    {"copies-on-device",
+     "random copies on the device",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     40,
+     1000,
+     true,
+     Settings{},
+     onDevice},
+    {"copies-contiguous",
+     "contiguous copies of one dtype at every offset",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     200,
+     4000,
+     true,
+     Settings{},
+     contiguous},
+    {"copies-conj-neg",
+     "lazily conjugated and negated tensors",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     6,
+     60,
+     true,
+     Settings{},
+     conjAndNeg},
+    {"copies-unaligned",
+     "device to host at odd addresses",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     20,
+     200,
+     true,
+     Settings{},
+     unaligned},
+    {"d2h-cast-into-slice",
+     "float to half into a slice [2:] of the host",
+     "pytorch/pytorch#189563",
+     "copy",
+     {"memcpy-copy"},
+     40,
+     400,
+     true,
+     Settings{},
+     castIntoSlice},
+    {"d2h-between-strided",
+     "device to host between views [::2]",
+     "pytorch/pytorch#189961",
+     "copy",
+     {"memcpy-copy"},
+     40,
+     400,
+     true,
+     Settings{},
+     betweenStrided},
+    {"copy-cast",
+     "half to CPU float and back, over and over",
+     "pytorch/pytorch#114197",
+     "copy",
+     {"memcpy-copy"},
+     200,
+     2000,
+     true,
+     Settings{},
+     copyCast},
+    {"h2d-4gib",
+     "a large host-to-device copy (scaled)",
+     "pytorch/pytorch#124335",
+     "copy",
+     {"memcpy-copy"},
+     2,
+     3,
+     true,
+     Settings{{"bytes", "67108864"}},
+     large},
+});
+
+} // namespace
+} // namespace umpatch

@@ -1,0 +1,132 @@
+// Threads that allocate, use, free, wait and empty the cache at once, on the wall clock: for the sanitizers, for
+// crashes, deadlocks, and the books afterwards. Not the same in every run.
+#include <c10/util/ArrayRef.h>
+#include <simulated_metal/control.h>
+#include <thread>
+#include "../session.h"
+
+extern "C" BOOL GSRegisterCurrentThread(void);
+
+namespace umpatch {
+namespace {
+
+using at::mps::SyncType;
+
+struct Mix {
+  size_t largest;
+  uint64_t one_in_empty_cache;
+  uint64_t one_in_wait;
+  uint64_t one_in_event;
+};
+
+void work(Session& session, const Mix& mix, uint64_t seed, std::atomic<uint64_t>& errors) {
+  std::mt19937_64 random(seed);
+  auto* allocator = seed % 2 ? session.pinned() : session.tensors();
+  auto* stream = session.stream();
+  const auto oneIn = [&random](uint64_t n) { return n && random() % n == 0; };
+  std::vector<c10::DataPtr> live;
+  constexpr size_t kMostLive = 8;
+  for (uint64_t i = 0; i < session.steps(); i++) {
+    @autoreleasepool {
+      try {
+        const size_t bytes = 256 + random() % (oneIn(16) ? mix.largest : mix.largest / 16);
+        live.push_back(session.allocate(allocator, bytes));
+        stream->fill(bufferOf(live.back()), (uint8_t)i, bytes, 0, oneIn(8) ? SyncType::COMMIT : SyncType::NONE);
+        if (seed % 2 && oneIn(mix.one_in_event)) {
+          const void* pointers[] = {live.back().get()};
+          const void* const* list = pointers;
+          dispatch_sync(stream->queue(), ^() {
+            allocator->recordEvents(c10::ArrayRef<const void*>(list, 1));
+          });
+          session.synchronize(SyncType::COMMIT);
+          allocator->waitForEvents(c10::ArrayRef<const void*>(list, 1));
+        }
+        if (live.size() > kMostLive) {
+          live.erase(live.begin() + (long)(random() % live.size()));
+        }
+        if (oneIn(97)) {
+          int64_t value = 1;
+          auto scalar = allocator->allocScalarBufferWithValue(&value, sizeof value);
+        }
+        if (oneIn(mix.one_in_empty_cache)) {
+          allocator->emptyCache();
+        }
+        if (oneIn(mix.one_in_wait)) {
+          session.synchronize(SyncType::COMMIT_AND_WAIT);
+        }
+      } catch (const std::exception&) {
+        errors++;
+        live.clear();
+      }
+    }
+  }
+}
+
+void worker(Session& session, const Mix& mix, uint64_t seed, std::atomic<uint64_t>& errors) {
+  GSRegisterCurrentThread();
+  @autoreleasepool {
+    work(session, mix, seed, errors);
+  }
+}
+
+void runThreads(Session& session, const Mix& mix) {
+  std::atomic<uint64_t> errors{0};
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < session.number("threads"); i++) {
+    threads.emplace_back([&session, &mix, &errors, i] { worker(session, mix, session.seed() * 1000 + i, errors); });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  session.synchronize(SyncType::COMMIT_AND_WAIT);
+  simulated_metal::waitIdle();
+  session.tensors()->freeInactiveBuffers();
+  session.audit();
+  session.count("thread_errors", errors);
+  if (errors) {
+    session.fault(Fault::UnexpectedError, std::to_string(errors) + " operations of the threads failed");
+  }
+  session.endStep();
+}
+
+void fourThreads(Session& session) {
+  runThreads(session, {1 << 20, 0, 211, 16});
+}
+
+// Buffers that are still in flight are released while another thread changes the pools.
+void releaseRace(Session& session) {
+  runThreads(session, {4 << 20, 23, 211, 16});
+}
+
+using Settings = std::map<std::string, std::string>;
+
+const Scenarios added({
+    {"four-threads",
+     "four threads allocate, use, free and wait",
+     "ours",
+     "stress",
+     {"release-race", "pending-free"},
+     400,
+     5000,
+     true,
+     Settings{{"clock", "wall"}, {"gpu_us_per_command_buffer", "0"}, {"gpu_us_per_command", "0"}, {"threads", "4"}},
+     fourThreads},
+    {"release-race",
+     "four threads, with empty_cache while buffers are in flight",
+     "ours",
+     "stress",
+     {"release-race"},
+     400,
+     5000,
+     true,
+     Settings{{"clock", "wall"},
+              {"gpu_us_per_command_buffer", "20"},
+              {"gpu_us_per_command", "0"},
+              {"threads", "4"},
+              {"execute", "0"},
+              {"watchdog_ms", "5000"}},
+     releaseRace},
+});
+
+} // namespace
+} // namespace umpatch
