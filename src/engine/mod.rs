@@ -5,19 +5,7 @@ pub use arms::{Arms, SourceSet, Tree, arms};
 
 use crate::error::Explain;
 use crate::exit::Exit;
-use crate::series::PatchId;
-
-/// Which patches of a series.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Selection {
-    /// All of them.
-    #[default]
-    All,
-    /// These alone, in the order of the series.
-    Only(Vec<PatchId>),
-    /// From the first up to and including this one.
-    Until(PatchId),
-}
+pub use crate::series::Selection;
 
 /// Why the engine refused or failed.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,13 @@
 //! The patch set: manifest, patch files, metadata. Pure: no input or output.
+pub mod diff;
+pub mod mail;
+pub mod manifest;
 pub mod name;
+pub mod parse;
 pub mod path;
+pub mod quilt;
+mod set;
 
 pub use name::{PatchId, SeriesName};
 pub use path::TreePath;
+pub use set::{Patch, Selection, Series, SeriesError};

@@ -1,0 +1,409 @@
+//! The mail around a patch: who wrote it, when, and the commit message that it carries.
+
+/// Who wrote a patch and when, and what the commit says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The author's name.
+    pub name: String,
+    /// The author's address.
+    pub email: String,
+    /// When, in seconds since 1970.
+    pub seconds: i64,
+    /// The author's distance from UTC in minutes.
+    pub offset_minutes: i32,
+    /// The first line, with `[MPS]` and without `[PATCH 1/5]`.
+    pub subject: String,
+    /// The paragraphs after it, without a line end at the end.
+    pub body: String,
+}
+
+/// What a patch without a mail around it is committed as: fixed, so that commits are the same everywhere.
+pub const NAME: &str = "umpatch";
+/// The address that goes with [`NAME`].
+pub const EMAIL: &str = "umpatch@localhost";
+/// 2000-01-01 in UTC, the date that goes with [`NAME`].
+pub const SECONDS: i64 = 946_684_800;
+
+/// Why a preamble that looks like a mail cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MailError {
+    /// An encoded body, and with it an encoded diff.
+    #[error("the mail's body is encoded ({0}); save the patch as plain text")]
+    Encoded(String),
+}
+
+impl Message {
+    /// The message of a patch without a mail: a plain diff.
+    #[must_use]
+    pub fn plain(subject: &str, body: &str) -> Self {
+        Self {
+            name: NAME.to_owned(),
+            email: EMAIL.to_owned(),
+            seconds: SECONDS,
+            offset_minutes: 0,
+            subject: subject.trim().to_owned(),
+            body: body.trim().to_owned(),
+        }
+    }
+
+    /// The commit message.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.body.is_empty() {
+            format!("{}\n", self.subject)
+        } else {
+            format!("{}\n\n{}\n", self.subject, self.body)
+        }
+    }
+
+    /// Reads the preamble of a patch file; none when it is no mail.
+    ///
+    /// # Errors
+    /// When the body is encoded.
+    pub fn from_preamble(preamble: &[u8]) -> Result<Option<Self>, MailError> {
+        let (head, rest) = split_at_blank_line(preamble);
+        let Some(headers) = headers(&to_text(head, "utf-8")) else {
+            return Ok(None);
+        };
+        let find = |wanted: &str| {
+            headers
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+                .map(|(_, value)| value.as_str())
+        };
+        let (Some(subject), Some(from)) = (find("Subject"), find("From")) else {
+            return Ok(None);
+        };
+        if let Some(encoding) = find("Content-Transfer-Encoding") {
+            let encoding = encoding.trim().to_ascii_lowercase();
+            if encoding == "base64" || encoding == "quoted-printable" {
+                return Err(MailError::Encoded(encoding));
+            }
+        }
+        let charset = find("Content-Type").and_then(charset).unwrap_or_default();
+        let text = to_text(rest, &charset);
+        let mut rest = text.as_str();
+        let mut from = decode_words(from);
+        // an author that is not the sender stands at the top of the body
+        let trimmed = rest.trim_start_matches(['\n', '\r']);
+        if let Some(line) = trimmed.strip_prefix("From: ") {
+            let (author, after) = line.split_once('\n').unwrap_or((line, ""));
+            if author.contains('<') {
+                from = decode_words(author.trim());
+                rest = after;
+            }
+        }
+        let (name, email) = address(&from);
+        let (seconds, offset_minutes) = find("Date").and_then(date).unwrap_or((SECONDS, 0));
+        Ok(Some(Self {
+            name,
+            email,
+            seconds,
+            offset_minutes,
+            subject: strip_patch_tag(&decode_words(subject)),
+            body: body(rest),
+        }))
+    }
+}
+
+/// The bytes before and after the first blank line that is not at the start.
+fn split_at_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let start = bytes
+        .iter()
+        .position(|byte| !matches!(byte, b'\n' | b'\r'))
+        .unwrap_or(bytes.len());
+    let bytes = &bytes[start..];
+    let mut end = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        if line == b"\n" || line == b"\r\n" {
+            return (&bytes[..end], &bytes[end + line.len()..]);
+        }
+        end += line.len();
+    }
+    (bytes, b"")
+}
+
+/// Header lines, unfolded; none when some line is no header line.
+fn headers(text: &str) -> Option<Vec<(String, String)>> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if index == 0 && line.starts_with("From ") {
+            continue;
+        }
+        if line.starts_with([' ', '\t']) {
+            let (_, value) = found.last_mut()?;
+            value.push(' ');
+            value.push_str(line.trim());
+            continue;
+        }
+        let (name, value) = line.split_once(':')?;
+        let is_name = !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if !is_name {
+            return None;
+        }
+        found.push((name.to_owned(), value.trim().to_owned()));
+    }
+    Some(found)
+}
+
+/// The message: up to the line `---`, without blank lines around it.
+fn body(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim_end)
+        .take_while(|line| *line != "---")
+        .collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+fn charset(content_type: &str) -> Option<String> {
+    let lower = content_type.to_ascii_lowercase();
+    let value = lower.split("charset=").nth(1)?;
+    Some(
+        value
+            .trim_matches('"')
+            .split([';', '"', ' '])
+            .next()?
+            .to_owned(),
+    )
+}
+
+fn is_latin(charset: &str) -> bool {
+    matches!(
+        charset,
+        "iso-8859-1" | "latin1" | "iso-8859-15" | "windows-1252"
+    )
+}
+
+/// Bytes as text; a byte that fits no encoding becomes the replacement character.
+fn to_text(bytes: &[u8], charset: &str) -> String {
+    if is_latin(charset) {
+        bytes.iter().map(|&byte| char::from(byte)).collect()
+    } else {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+/// `[PATCH v2 1/5] [MPS] x` is `[MPS] x`.
+fn strip_patch_tag(subject: &str) -> String {
+    let mut rest = subject.trim();
+    while let Some((tag, after)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
+        if !tag.split_whitespace().any(|word| word.starts_with("PATCH")) {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    rest.to_owned()
+}
+
+/// `Name <address>`, the name perhaps in quotes; characters that git refuses are left out.
+fn address(text: &str) -> (String, String) {
+    let (name, email) = match text.rsplit_once('<') {
+        Some((name, email)) => (name, email.split('>').next().unwrap_or(email)),
+        None => ("", text),
+    };
+    let clean = |text: &str| -> String {
+        text.chars()
+            .filter(|c| !matches!(c, '<' | '>') && !c.is_control())
+            .collect::<String>()
+            .trim()
+            .to_owned()
+    };
+    let name = clean(name);
+    let name = match name.strip_prefix('"').and_then(|n| n.strip_suffix('"')) {
+        Some(inside) => inside.replace("\\\"", "\"").replace("\\\\", "\\"),
+        None => name,
+    };
+    let email = clean(email);
+    let name = if name.is_empty() { email.clone() } else { name };
+    match (name.is_empty(), email.is_empty()) {
+        (true, _) => (NAME.to_owned(), EMAIL.to_owned()),
+        (_, true) => (name, EMAIL.to_owned()),
+        _ => (name, email),
+    }
+}
+
+fn date(text: &str) -> Option<(i64, i32)> {
+    let zoned = jiff::fmt::rfc2822::DateTimeParser::new()
+        .relaxed_weekday(true)
+        .parse_zoned(text)
+        .ok()?;
+    Some((zoned.timestamp().as_second(), zoned.offset().seconds() / 60))
+}
+
+/// Decodes the encoded words of RFC 2047; one that cannot be decoded is kept as it stands.
+fn decode_words(text: &str) -> String {
+    let mut decoded = String::new();
+    let mut rest = text;
+    let mut after_word = false;
+    while let Some(start) = rest.find("=?") {
+        let (before, word) = rest.split_at(start);
+        match encoded_word(word) {
+            Some((value, length)) => {
+                // white space between two encoded words is no part of the text
+                if !(after_word && before.trim().is_empty()) {
+                    decoded.push_str(before);
+                }
+                decoded.push_str(&value);
+                rest = &word[length..];
+                after_word = true;
+            }
+            None => {
+                decoded.push_str(before);
+                decoded.push_str("=?");
+                rest = &word[2..];
+                after_word = false;
+            }
+        }
+    }
+    decoded.push_str(rest);
+    decoded.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// `=?charset?q?text?=`: its value and its length.
+fn encoded_word(word: &str) -> Option<(String, usize)> {
+    let mut parts = word.strip_prefix("=?")?.splitn(3, '?');
+    let (charset, encoding, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let end = rest.find("?=")?;
+    let text = &rest[..end];
+    let bytes = match encoding {
+        "q" | "Q" => quoted_printable(text)?,
+        "b" | "B" => base64(text)?,
+        _ => return None,
+    };
+    let charset = charset.split('*').next()?.to_ascii_lowercase();
+    let value = if is_latin(&charset) {
+        to_text(&bytes, &charset)
+    } else if matches!(charset.as_str(), "utf-8" | "us-ascii" | "utf8") {
+        String::from_utf8(bytes).ok()?
+    } else {
+        return None;
+    };
+    let length = 2 + charset_length(word)? + 1 + encoding.len() + 1 + end + 2;
+    Some((value, length))
+}
+
+fn charset_length(word: &str) -> Option<usize> {
+    word.get(2..)?.find('?')
+}
+
+fn quoted_printable(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'_' => b' ',
+            b'=' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                let value = digit(rest.next()?)? * 16 + digit(rest.next()?)?;
+                u8::try_from(value).ok()?
+            }
+            _ => byte,
+        });
+    }
+    Some(bytes)
+}
+
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (mut pending, mut bits) = (0u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        pending = (pending << 6 | u32::from(value)) & 0xff_ffff;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(pending >> bits & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAIL: &str = "From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001\n\
+        From: =?UTF-8?q?J=C3=BCrgen?= =?utf-8?B?IE0u?= <j@example.org>\n\
+        Date: Tue, 2 Jan 2024 03:04:05 +0130\n\
+        Subject: [PATCH v2 1/5] [MPS] Keep the mutex while\n iterating\n\n\
+        Why it is so.\n\nMore.\n---\n a.mm | 2 +-\n\n";
+
+    #[test]
+    fn a_mail_gives_author_date_and_message() {
+        let message = Message::from_preamble(MAIL.as_bytes()).unwrap().unwrap();
+        assert_eq!(message.name, "Jürgen M.");
+        assert_eq!(message.email, "j@example.org");
+        assert_eq!(
+            (message.seconds, message.offset_minutes),
+            (1_704_159_245, 90)
+        );
+        assert_eq!(message.subject, "[MPS] Keep the mutex while iterating");
+        assert_eq!(
+            message.text(),
+            "[MPS] Keep the mutex while iterating\n\nWhy it is so.\n\nMore.\n"
+        );
+    }
+
+    #[test]
+    fn carriage_returns_change_nothing() {
+        let crlf = MAIL.replace('\n', "\r\n");
+        assert_eq!(
+            Message::from_preamble(crlf.as_bytes()),
+            Message::from_preamble(MAIL.as_bytes())
+        );
+    }
+
+    #[test]
+    fn no_mail_is_no_mail() {
+        for text in [
+            "",
+            "Index: x\n====\n",
+            "Some words.\n\nMore: words\n",
+            "\n\n",
+        ] {
+            assert_eq!(
+                Message::from_preamble(text.as_bytes()),
+                Ok(None),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_encoded_body_is_refused() {
+        let mail = MAIL.replace("Date:", "Content-Transfer-Encoding: base64\nDate:");
+        assert!(Message::from_preamble(mail.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn latin_and_unknown_words() {
+        assert_eq!(decode_words("=?iso-8859-1?Q?caf=E9_x?= y"), "café x y");
+        assert_eq!(decode_words("=?koi8-r?Q?=E9?= y"), "=?koi8-r?Q?=E9?= y");
+        assert_eq!(decode_words("=? =?= ?="), "=? =?= ?=");
+    }
+
+    #[test]
+    fn only_the_patch_tag_goes() {
+        assert_eq!(strip_patch_tag("[RFC PATCH 1/2][MPS] x"), "[MPS] x");
+        assert_eq!(strip_patch_tag("[MPS] [PATCH] x"), "[MPS] [PATCH] x");
+    }
+
+    #[test]
+    fn an_author_in_the_body_wins() {
+        let mail = MAIL.replace("\n\nWhy", "\n\nFrom: \"Doe, Jo\" <jo@example.org>\n\nWhy");
+        let message = Message::from_preamble(mail.as_bytes()).unwrap().unwrap();
+        assert_eq!(message.name, "Doe, Jo");
+        assert_eq!(message.body, "Why it is so.\n\nMore.");
+    }
+}
