@@ -86,6 +86,14 @@ name!(
     SeriesName
 );
 
+impl SeriesName {
+    /// The name of a series that has none and whose folder gives none.
+    #[must_use]
+    pub fn unnamed() -> Self {
+        Self("patches".to_owned())
+    }
+}
+
 impl PatchId {
     /// An id made from a file name: the extension and a leading number are dropped, what is not allowed becomes `-`.
     ///

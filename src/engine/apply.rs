@@ -1,0 +1,508 @@
+//! Applies a series: plan, refuse what must not be touched, switch.
+use super::change::Fit;
+use super::checkout::{Checkout, LineEnds, is_left_out};
+use super::files::Files;
+use super::load::{self, Source};
+use super::plan::{Fate, Plan, differences, plan};
+use super::preimages::PreImages;
+use super::record::{AppliedPatch, FileVersions, Form, HeadAt, Record, SCHEMA};
+use super::switch::{FileMove, IndexPolicy, Recovered, Step, Switch, recover};
+use super::{EngineError, locate};
+use crate::series::{Patch, PatchId, Selection, Series, TreePath};
+use git2::Oid;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// What to apply, and how.
+#[derive(Debug, Clone)]
+pub struct ApplyOptions {
+    /// Where the patches come from.
+    pub source: Source,
+    /// Which of them.
+    pub selection: Selection,
+    /// As commits, or in the work tree.
+    pub form: Form,
+    /// The branch that gets the commits; by default `umpatch/` and the series' name.
+    pub branch: Option<String>,
+}
+
+/// What `apply` or `unapply` led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Applied {
+    /// The tree's folder.
+    pub path: PathBuf,
+    /// The series.
+    pub series: Option<String>,
+    /// As commits, or in the work tree.
+    pub form: Form,
+    /// The commit that the patches are on.
+    pub base: String,
+    /// The commit that is checked out now.
+    pub head: String,
+    /// The branch that is checked out now, by its short name; none where HEAD is detached.
+    pub branch: Option<String>,
+    /// The patches, in order.
+    pub patches: Vec<PatchOutcome>,
+    /// The files that this command changed.
+    pub changed_files: Vec<TreePath>,
+    /// Whether there was anything to do.
+    pub outcome: Outcome,
+    /// Whether an interrupted command was finished or cleared away first.
+    #[serde(skip)]
+    pub recovered: Recovered,
+}
+
+/// Whether there was anything to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The tree was changed.
+    Changed,
+    /// It was as asked already.
+    Unchanged,
+}
+
+/// What became of one patch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PatchOutcome {
+    /// The patch.
+    pub id: PatchId,
+    /// Its commit; none in the work tree's form, and for a patch that the tree had already.
+    pub commit: Option<String>,
+    /// How it stands.
+    pub state: PatchFate,
+    /// How it fitted, where this command applied it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+}
+
+/// How a patch stands after the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatchFate {
+    /// Applied by umpatch.
+    Applied,
+    /// In the tree already.
+    Landed,
+    /// Taken out.
+    Removed,
+}
+
+/// Applies patches to a tree, all or nothing.
+///
+/// # Errors
+/// When the tree is in no state to be patched, or a patch does not apply; then nothing was changed.
+pub fn apply(root: &std::path::Path, options: &ApplyOptions) -> Result<Applied, EngineError> {
+    let checkout = Checkout::open(root)?;
+    let _lock = checkout.lock()?;
+    let recovered = recover(&checkout)?;
+    checkout.refuse_operations()?;
+    let (home, head) = checkout.head()?;
+    let recognition = locate::recognise(&checkout.objects(checkout.tree_of(head)?));
+    let series = load::series(&options.source, &recognition)?;
+    let selected = series.select(&options.selection)?;
+    let record = checkout.state.record()?.filter(|record| is_current(record, &checkout, &home, head));
+    let applied = match &record {
+        Some(record) => extend(&checkout, record, head, &series, &selected),
+        None => fresh(&checkout, home, head, &series, &selected, options),
+    }?;
+    Ok(Applied {
+        recovered,
+        ..applied
+    })
+}
+
+/// Whether a record tells of the state that is checked out: HEAD is on its branch, or at its base with the changes in the
+/// work tree.
+fn is_current(record: &Record, checkout: &Checkout, home: &HeadAt, head: Oid) -> bool {
+    let is_applied_head = head.to_string() == record.head;
+    match (record.form, &record.branch) {
+        (Form::Worktree, _) => is_applied_head,
+        (Form::Branch, Some(branch)) => {
+            let on_branch = *home == HeadAt::Branch(branch.clone());
+            let below = Oid::from_str(&record.head)
+                .and_then(|applied| checkout.repository.graph_descendant_of(head, applied))
+                .unwrap_or(false);
+            is_applied_head || (on_branch && below)
+        }
+        (Form::Branch, None) => false,
+    }
+}
+
+/// Applies to a tree on which nothing is applied yet.
+fn fresh(
+    checkout: &Checkout,
+    home: HeadAt,
+    head: Oid,
+    series: &Series,
+    selected: &[&Patch],
+    options: &ApplyOptions,
+) -> Result<Applied, EngineError> {
+    let mut pre_images = PreImages::new(locate::version_stores(checkout.repository.path()));
+    let plan = plan(checkout, head, series, selected, &mut pre_images)?;
+    let result = |branch: Option<String>, now: Oid, outcome| Applied {
+        path: checkout.root.clone(),
+        series: Some(series.name.to_string()),
+        form: options.form,
+        base: head.to_string(),
+        head: now.to_string(),
+        branch,
+        patches: outcomes(&plan, options.form),
+        changed_files: plan.files.iter().map(|file| file.path.clone()).collect(),
+        outcome,
+        recovered: Recovered::Nothing,
+    };
+    if plan.head == head {
+        // every patch is in the tree already: nothing to do, and nothing to remember
+        return Ok(result(short(&home), head, Outcome::Unchanged));
+    }
+    checkout.refuse_dirty(&paths(&plan.files), head)?;
+    let files = moves(checkout, plan.files.clone())?;
+    let record = |branch: Option<String>, now: Oid| Record {
+        schema: SCHEMA.to_owned(),
+        series: series.name.clone(),
+        form: options.form,
+        base: head.to_string(),
+        home: home.clone(),
+        branch,
+        head: now.to_string(),
+        tree: plan.tree.to_string(),
+        patches: applied_patches(&plan, options.form),
+        files: plan.files.clone(),
+    };
+    let why = format!("umpatch: apply {}", series.name);
+    let before = checkout.state.record()?;
+    match options.form {
+        Form::Worktree => {
+            let step = Step {
+                before,
+                after: Some(record(None, head)),
+            };
+            let index = Step {
+                before: IndexPolicy::Refresh,
+                after: IndexPolicy::Keep,
+            };
+            Switch::new(&why, files, index, step).run(checkout)?;
+            Ok(result(short(&home), head, Outcome::Changed))
+        }
+        Form::Branch => {
+            let branch = branch_name(series, options)?;
+            let tip = checkout.reference(&branch)?;
+            refuse_foreign_branch(checkout, &branch, tip, &home, plan.head, before.as_ref())?;
+            let step = Step {
+                before,
+                after: Some(record(Some(branch.clone()), plan.head)),
+            };
+            let index = Step {
+                before: IndexPolicy::Follow,
+                after: IndexPolicy::Follow,
+            };
+            let mut switch = Switch::new(&why, files, index, step);
+            let target = HeadAt::Branch(branch.clone());
+            switch.branch = Some((
+                branch,
+                Step {
+                    before: tip.map(|id| id.to_string()),
+                    after: Some(plan.head.to_string()),
+                },
+            ));
+            switch.head = Some(Step {
+                before: home.clone(),
+                after: target.clone(),
+            });
+            switch.run(checkout)?;
+            Ok(result(short(&target), plan.head, Outcome::Changed))
+        }
+    }
+}
+
+/// Applies what is missing on top of what is applied.
+fn extend(
+    checkout: &Checkout,
+    record: &Record,
+    head: Oid,
+    series: &Series,
+    selected: &[&Patch],
+) -> Result<Applied, EngineError> {
+    let parse = |id: &str| Oid::from_str(id).map_err(EngineError::git("read the record"));
+    for applied in &record.patches {
+        match series.patches.iter().find(|patch| patch.id == applied.id) {
+            None => {
+                return Err(EngineError::OtherSeries {
+                    applied: record.series.to_string(),
+                });
+            }
+            Some(patch) if patch.digest != applied.digest => {
+                return Err(EngineError::PatchChanged(applied.id.clone()));
+            }
+            Some(_) => {}
+        }
+    }
+    let is_applied = |patch: &&Patch| record.patches.iter().any(|applied| applied.id == patch.id);
+    let missing: Vec<&Patch> = selected.iter().copied().filter(|patch| !is_applied(patch)).collect();
+    let earlier = record.patches.iter().map(|applied| PatchOutcome {
+        id: applied.id.clone(),
+        commit: applied.commit.clone(),
+        state: match (record.form, &applied.commit) {
+            (Form::Branch, None) => PatchFate::Landed,
+            _ => PatchFate::Applied,
+        },
+        fit: None,
+    });
+    let mut applied = Applied {
+        path: checkout.root.clone(),
+        series: Some(record.series.to_string()),
+        form: record.form,
+        base: record.base.clone(),
+        head: head.to_string(),
+        branch: record.branch.as_deref().map(short_name),
+        patches: earlier.collect(),
+        changed_files: Vec::new(),
+        outcome: Outcome::Unchanged,
+        recovered: Recovered::Nothing,
+    };
+    if record.form == Form::Worktree {
+        applied.branch = short(&record.home);
+    }
+    if missing.is_empty() {
+        return Ok(applied);
+    }
+    if head.to_string() != record.head {
+        return Err(EngineError::CommitsOnTop {
+            head: head.to_string(),
+            applied: record.head.clone(),
+        });
+    }
+    let base_tree = checkout.tree_of(parse(&record.base)?)?;
+    let mut pre_images = PreImages::new(locate::version_stores(checkout.repository.path()));
+    let (start, start_tree) = match record.form {
+        Form::Branch => (head, checkout.tree_of(head)?),
+        // a commit that nothing refers to stands for the work tree
+        Form::Worktree => {
+            let earlier: Vec<&Patch> = series.patches.iter().filter(|patch| is_applied(patch)).collect();
+            let again = plan(checkout, head, series, &earlier, &mut pre_images)?;
+            (again.head, again.tree)
+        }
+    };
+    let plan = plan(checkout, start, series, &missing, &mut pre_images)?;
+    match record.form {
+        Form::Branch => checkout.refuse_dirty(&paths(&plan.files), head)?,
+        Form::Worktree => refuse_edited(checkout, record)?,
+    }
+    let files = moves_from(checkout, plan.files.clone(), start_tree)?;
+    let mut after = record.clone();
+    after.patches.extend(applied_patches(&plan, record.form));
+    after.tree = plan.tree.to_string();
+    let touched: BTreeSet<TreePath> = record
+        .files
+        .iter()
+        .chain(&plan.files)
+        .map(|file| file.path.clone())
+        .collect();
+    after.files = differences(checkout, base_tree, plan.tree, touched)?;
+    let policy = match record.form {
+        Form::Branch => {
+            after.head = plan.head.to_string();
+            IndexPolicy::Follow
+        }
+        Form::Worktree => IndexPolicy::Keep,
+    };
+    let mut switch = Switch::new(
+        &format!("umpatch: apply {}", series.name),
+        files,
+        Step {
+            before: policy,
+            after: policy,
+        },
+        Step {
+            before: Some(record.clone()),
+            after: Some(after),
+        },
+    );
+    if let (Form::Branch, Some(branch)) = (record.form, &record.branch) {
+        switch.branch = Some((
+            branch.clone(),
+            Step {
+                before: Some(record.head.clone()),
+                after: Some(plan.head.to_string()),
+            },
+        ));
+        applied.head = plan.head.to_string();
+    }
+    switch.run(checkout)?;
+    applied.patches.extend(outcomes(&plan, record.form));
+    applied.changed_files = paths(&plan.files);
+    applied.outcome = Outcome::Changed;
+    Ok(applied)
+}
+
+/// Refuses when a file of a work-tree application was edited since.
+pub(super) fn refuse_edited(checkout: &Checkout, record: &Record) -> Result<(), EngineError> {
+    let tree = Oid::from_str(&record.tree).map_err(EngineError::git("read the record"))?;
+    let (objects, folder) = (checkout.objects(tree), checkout.folder());
+    let mut edited = Vec::new();
+    for file in &record.files {
+        let same = match (objects.find(&file.path)?.file(), folder.find(&file.path)?.file()) {
+            (None, None) => true,
+            (Some(stored), Some(present)) => super::checkout::is_same(&stored, &present),
+            _ => false,
+        };
+        if !same {
+            edited.push(file.path.clone());
+        }
+    }
+    match edited.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::Dirty(edited)),
+    }
+}
+
+/// The branch that gets the commits, by its full name.
+fn branch_name(series: &Series, options: &ApplyOptions) -> Result<String, EngineError> {
+    let short = options
+        .branch
+        .clone()
+        .unwrap_or_else(|| format!("umpatch/{}", series.name));
+    let full = format!("refs/heads/{short}");
+    if git2::Reference::is_valid_name(&full) {
+        Ok(full)
+    } else {
+        Err(EngineError::BranchName(short))
+    }
+}
+
+/// Refuses to move a branch that holds anything but what umpatch makes anew.
+fn refuse_foreign_branch(
+    checkout: &Checkout,
+    branch: &str,
+    tip: Option<Oid>,
+    home: &HeadAt,
+    planned: Oid,
+    record: Option<&Record>,
+) -> Result<(), EngineError> {
+    let short = short_name(branch);
+    let Some(tip) = tip else { return Ok(()) };
+    let is_ours = tip == planned
+        || record.is_some_and(|record| {
+            record.branch.as_deref() == Some(branch) && record.head == tip.to_string()
+        });
+    if !is_ours || *home == HeadAt::Branch(branch.to_owned()) {
+        return Err(EngineError::BranchExists(short));
+    }
+    let elsewhere = checkout
+        .repository
+        .find_branch(&short, git2::BranchType::Local)
+        .is_ok_and(|found| found.is_head() || is_checked_out(checkout, branch));
+    match elsewhere {
+        true => Err(EngineError::BranchElsewhere(short)),
+        false => Ok(()),
+    }
+}
+
+/// Whether another work tree of the repository has the branch checked out.
+fn is_checked_out(checkout: &Checkout, branch: &str) -> bool {
+    let common = checkout.repository.commondir();
+    let names = checkout.repository.worktrees();
+    let linked = names
+        .iter()
+        .flat_map(|names| names.iter().flatten())
+        .map(|name| common.join("worktrees").join(name));
+    let here = checkout.repository.path().canonicalize().ok();
+    std::iter::once(common.to_owned())
+        .chain(linked)
+        .filter(|folder| folder.canonicalize().ok() != here)
+        .any(|folder| {
+            std::fs::read_to_string(folder.join("HEAD"))
+                .is_ok_and(|head| head.trim().strip_prefix("ref: ") == Some(branch))
+        })
+}
+
+/// The moves of files, each in the form that it has in the work tree.
+pub(super) fn moves(checkout: &Checkout, files: Vec<FileVersions>) -> Result<Vec<FileMove>, EngineError> {
+    let head = checkout.head()?.1;
+    let tree = checkout.tree_of(head)?;
+    moves_from(checkout, files, tree)
+}
+
+/// The same, when the work tree holds another tree than HEAD's.
+pub(super) fn moves_from(
+    checkout: &Checkout,
+    files: Vec<FileVersions>,
+    tree: Oid,
+) -> Result<Vec<FileMove>, EngineError> {
+    let index = checkout.repository.index().map_err(EngineError::git("read the index"))?;
+    let (objects, folder) = (checkout.objects(tree), checkout.folder());
+    files
+        .into_iter()
+        .map(|versions| {
+            let stored = objects.find(&versions.path)?.file();
+            let present = folder.find(&versions.path)?.file();
+            let ends = match (stored, present) {
+                (Some(stored), Some(present)) => LineEnds::relate(&stored.bytes, &present.bytes),
+                _ => None,
+            };
+            let entry = index.get_path(versions.path.as_path(), 0);
+            Ok(FileMove {
+                left_out: entry.as_ref().is_some_and(is_left_out),
+                ends: ends.unwrap_or(LineEnds::AsStored),
+                versions,
+            })
+        })
+        .collect()
+}
+
+pub(super) fn paths(files: &[FileVersions]) -> Vec<TreePath> {
+    files.iter().map(|file| file.path.clone()).collect()
+}
+
+fn outcomes(plan: &Plan<'_>, form: Form) -> Vec<PatchOutcome> {
+    plan.fates
+        .iter()
+        .map(|fate| match fate {
+            Fate::Applied { patch, fit, commit } => PatchOutcome {
+                id: patch.id.clone(),
+                commit: (form == Form::Branch).then(|| commit.to_string()),
+                state: PatchFate::Applied,
+                fit: Some(*fit),
+            },
+            Fate::Landed { patch } => PatchOutcome {
+                id: patch.id.clone(),
+                commit: None,
+                state: PatchFate::Landed,
+                fit: None,
+            },
+        })
+        .collect()
+}
+
+fn applied_patches(plan: &Plan<'_>, form: Form) -> Vec<AppliedPatch> {
+    plan.fates
+        .iter()
+        .map(|fate| match fate {
+            Fate::Applied { patch, commit, .. } => AppliedPatch {
+                id: patch.id.clone(),
+                digest: patch.digest.clone(),
+                commit: (form == Form::Branch).then(|| commit.to_string()),
+            },
+            Fate::Landed { patch } => AppliedPatch {
+                id: patch.id.clone(),
+                digest: patch.digest.clone(),
+                commit: None,
+            },
+        })
+        .collect()
+}
+
+/// A branch as people name it.
+pub(super) fn short_name(branch: &str) -> String {
+    branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned()
+}
+
+/// The branch that HEAD is on, as people name it.
+pub(super) fn short(head: &HeadAt) -> Option<String> {
+    match head {
+        HeadAt::Branch(name) => Some(short_name(name)),
+        HeadAt::Detached(_) => None,
+    }
+}

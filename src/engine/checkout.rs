@@ -1,0 +1,235 @@
+//! A work tree with its repository: opened, locked, and refused when its state is not one to patch.
+use super::files::{Entry, Files, Folder, Found, Objects, beyond_symlink};
+use super::record::{HeadAt, StateFolder};
+use super::{EngineError, fault};
+use crate::series::TreePath;
+use fs4::fs_std::FileExt;
+use git2::{ErrorCode, Oid, Repository, RepositoryState};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A work tree and its repository.
+pub(super) struct Checkout {
+    pub(super) repository: Repository,
+    /// The top of the work tree.
+    pub(super) root: PathBuf,
+    pub(super) state: StateFolder,
+}
+
+/// Keeps other runs of umpatch away; given back when dropped, also by a kill.
+pub(super) struct Lock(#[allow(dead_code)] File);
+
+/// How the lines of a file in the work tree relate to those of its blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LineEnds {
+    /// The bytes are equal.
+    AsStored,
+    /// Each line feed has got a carriage return, as `core.autocrlf` does.
+    CarriageReturn,
+}
+
+impl LineEnds {
+    /// The bytes as they are in the work tree.
+    pub(super) fn convert(self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Self::AsStored => bytes.to_vec(),
+            Self::CarriageReturn => {
+                let mut converted = Vec::with_capacity(bytes.len() + bytes.len() / 32);
+                for &byte in bytes {
+                    if byte == b'\n' && converted.last() != Some(&b'\r') {
+                        converted.push(b'\r');
+                    }
+                    converted.push(byte);
+                }
+                converted
+            }
+        }
+    }
+
+    /// In which form `present` holds `stored`, if in any.
+    pub(super) fn relate(stored: &[u8], present: &[u8]) -> Option<Self> {
+        [Self::AsStored, Self::CarriageReturn]
+            .into_iter()
+            .find(|form| form.convert(stored) == present)
+    }
+}
+
+/// Opens the repository whose work tree's top is this folder; none when there is no repository.
+pub(super) fn open(root: &Path) -> Result<Option<Repository>, EngineError> {
+    let extensions = super::extensions::allow_partial_clones();
+    debug_assert!(extensions);
+    match Repository::open(root) {
+        Ok(repository) => Ok(Some(repository)),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(EngineError::git(format!("open the repository {}", root.display()))(error)),
+    }
+}
+
+impl Checkout {
+    pub(super) fn open(root: &Path) -> Result<Self, EngineError> {
+        let repository = open(root)?.ok_or_else(|| EngineError::NoRepository(root.to_owned()))?;
+        let Some(top) = repository.workdir() else {
+            return Err(EngineError::Bare(root.to_owned()));
+        };
+        let root = top.canonicalize().map_err(EngineError::storage("read", top))?;
+        let state = StateFolder::of(repository.path());
+        Ok(Self {
+            repository,
+            root,
+            state,
+        })
+    }
+
+    /// Takes the lock.
+    pub(super) fn lock(&self) -> Result<Lock, EngineError> {
+        self.state.create()?;
+        let path = self.state.file("lock");
+        let file = File::create(&path).map_err(EngineError::storage("write", &path))?;
+        match FileExt::try_lock_exclusive(&file) {
+            Ok(true) => Ok(Lock(file)),
+            Ok(false) => Err(EngineError::Busy),
+            Err(source) => Err(EngineError::storage("lock", path)(source)),
+        }
+    }
+
+    pub(super) fn folder(&self) -> Folder {
+        Folder {
+            root: self.root.clone(),
+        }
+    }
+
+    pub(super) fn objects(&self, tree: Oid) -> Objects<'_> {
+        Objects {
+            repository: &self.repository,
+            tree,
+        }
+    }
+
+    /// Where HEAD points, and the commit there.
+    pub(super) fn head(&self) -> Result<(HeadAt, Oid), EngineError> {
+        let reading = || EngineError::git("read HEAD");
+        let head = self.repository.find_reference("HEAD").map_err(reading())?;
+        let commit = match self.repository.head() {
+            Ok(resolved) => resolved.peel_to_commit().map_err(reading())?.id(),
+            Err(error) if error.code() == ErrorCode::UnbornBranch => return Err(EngineError::Unborn),
+            Err(error) => return Err(reading()(error)),
+        };
+        let at = match head.symbolic_target() {
+            Some(branch) => HeadAt::Branch(branch.to_owned()),
+            None => HeadAt::Detached(commit.to_string()),
+        };
+        Ok((at, commit))
+    }
+
+    /// The tree of a commit.
+    pub(super) fn tree_of(&self, commit: Oid) -> Result<Oid, EngineError> {
+        let commit = self.repository.find_commit(commit);
+        Ok(commit.map_err(EngineError::git("read a commit"))?.tree_id())
+    }
+
+    /// The commit of a reference; none where there is none.
+    pub(super) fn reference(&self, name: &str) -> Result<Option<Oid>, EngineError> {
+        match self.repository.refname_to_id(name) {
+            Ok(id) => Ok(Some(id)),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(EngineError::git(format!("read {name}"))(error)),
+        }
+    }
+
+    /// Refuses while git is in the middle of something.
+    pub(super) fn refuse_operations(&self) -> Result<(), EngineError> {
+        let operation = match self.repository.state() {
+            RepositoryState::Clean => None,
+            RepositoryState::Merge => Some("a merge"),
+            RepositoryState::Revert | RepositoryState::RevertSequence => Some("a revert"),
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("a cherry-pick"),
+            RepositoryState::Bisect => Some("a bisect"),
+            RepositoryState::Rebase
+            | RepositoryState::RebaseInteractive
+            | RepositoryState::RebaseMerge => Some("a rebase"),
+            RepositoryState::ApplyMailbox => Some("git am"),
+            RepositoryState::ApplyMailboxOrRebase => Some("git am or a rebase"),
+        };
+        if let Some(operation) = operation {
+            return Err(EngineError::InProgress { operation });
+        }
+        let lock = self.repository.path().join("index.lock");
+        if lock.exists() {
+            return Err(EngineError::IndexLocked(lock));
+        }
+        Ok(())
+    }
+
+    /// Refuses when one of the files differs between HEAD, index and work tree, or an untracked file is in its place.
+    /// Files that are left out of a sparse checkout are clean.
+    pub(super) fn refuse_dirty(&self, paths: &[TreePath], head: Oid) -> Result<(), EngineError> {
+        let index = self.repository.index().map_err(EngineError::git("read the index"))?;
+        if index.has_conflicts() {
+            return Err(EngineError::Unmerged);
+        }
+        let tree = self.tree_of(head)?;
+        let (objects, folder) = (self.objects(tree), self.folder());
+        let (mut dirty, mut in_the_way) = (Vec::new(), Vec::new());
+        for path in paths {
+            if beyond_symlink(&self.root, path) {
+                return Err(EngineError::BeyondSymlink(path.clone()));
+            }
+            let committed = objects.find(path)?;
+            let entry = index.get_path(path.as_path(), 0);
+            let staged_as_committed = match (&committed, &entry) {
+                (Found::Nothing, None) => true,
+                (Found::File(file), Some(entry)) => {
+                    entry.mode == file.mode.number().cast_unsigned()
+                        && blob_id(&file.bytes).is_some_and(|id| id == entry.id)
+                }
+                (Found::Other, _) => continue,
+                _ => false,
+            };
+            if !staged_as_committed {
+                dirty.push(path.clone());
+                continue;
+            }
+            if entry.as_ref().is_some_and(is_left_out) {
+                continue;
+            }
+            match (committed, folder.find(path)?) {
+                (Found::Nothing, Found::Nothing) => {}
+                (Found::Nothing, _) => in_the_way.push(path.clone()),
+                (Found::File(stored), Found::File(present)) if is_same(&stored, &present) => {}
+                _ => dirty.push(path.clone()),
+            }
+        }
+        if !dirty.is_empty() {
+            return Err(EngineError::Dirty(dirty));
+        }
+        if !in_the_way.is_empty() {
+            return Err(EngineError::InTheWay(in_the_way));
+        }
+        Ok(())
+    }
+
+    /// Writes a blob.
+    pub(super) fn write_blob(&self, bytes: &[u8]) -> Result<Oid, EngineError> {
+        fault::step().map_err(EngineError::storage("write to", self.repository.path()))?;
+        self.repository
+            .blob(bytes)
+            .map_err(EngineError::git("write to the object database"))
+    }
+}
+
+/// Whether a file of the work tree holds what is stored, up to the form of its line ends.
+pub(super) fn is_same(stored: &Entry, present: &Entry) -> bool {
+    stored.mode == present.mode && LineEnds::relate(&stored.bytes, &present.bytes).is_some()
+}
+
+/// Whether the index says that the file is left out of the work tree (sparse checkout).
+pub(super) fn is_left_out(entry: &git2::IndexEntry) -> bool {
+    const SKIP_WORKTREE: u16 = 1 << 14;
+    entry.flags_extended & SKIP_WORKTREE != 0
+}
+
+/// The id that bytes have as a blob.
+pub(super) fn blob_id(bytes: &[u8]) -> Option<Oid> {
+    Oid::hash_object(git2::ObjectType::Blob, bytes).ok()
+}

@@ -1,0 +1,301 @@
+//! Why the engine refuses or fails, and what to do then.
+use super::conflict::Conflict;
+use crate::error::Explain;
+use crate::exit::Exit;
+use crate::series::manifest::ManifestError;
+use crate::series::name::NameError;
+use crate::series::quilt::QuiltError;
+use crate::series::{PatchId, SeriesError, TreePath};
+use crate::share::ShareError;
+use crate::upstream::UpstreamError;
+use std::path::PathBuf;
+
+/// Why the engine refused or failed. Unless it says otherwise, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The tree could not be found.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamError),
+    /// The series or a patch cannot be used.
+    #[error(transparent)]
+    Series(#[from] SeriesError),
+    /// A manifest cannot be used.
+    #[error("cannot use {}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: ManifestError,
+    },
+    /// A quilt series cannot be used.
+    #[error("cannot use the series file in {}", path.display())]
+    Quilt {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: QuiltError,
+    },
+    /// A file name that gives no patch id.
+    #[error("the name of {} gives no patch id", path.display())]
+    Name {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: NameError,
+    },
+    /// A folder of patches without any.
+    #[error("{} holds no patches: neither series.toml, nor a quilt series, nor *.patch or *.diff", .0.display())]
+    NoPatches(PathBuf),
+    /// A series that extends itself, directly or over others.
+    #[error("the series in {} extends itself", .0.display())]
+    Circle(PathBuf),
+    /// umpatch's own files cannot be read.
+    #[error(transparent)]
+    Share(#[from] ShareError),
+    /// A tree that the set is not for.
+    #[error("the patch set does not support this tree ({generation}): {reason}")]
+    Unsupported {
+        /// The generation of its allocator.
+        generation: String,
+        /// Why.
+        reason: String,
+    },
+    /// A series for another generation.
+    #[error("the series {series} is for the {wanted} generation of the allocator, this tree is {found}")]
+    WrongGeneration {
+        /// The series.
+        series: String,
+        /// What it is for.
+        wanted: String,
+        /// What the tree is.
+        found: String,
+    },
+    /// No git repository.
+    #[error("{} is no git repository", .0.display())]
+    NoRepository(PathBuf),
+    /// A repository without a work tree.
+    #[error("{} is a bare repository: it has no work tree to patch", .0.display())]
+    Bare(PathBuf),
+    /// No commit yet.
+    #[error("HEAD is unborn: the repository has no commit yet")]
+    Unborn,
+    /// git is in the middle of something.
+    #[error("{operation} is in progress in this repository")]
+    InProgress {
+        /// What.
+        operation: &'static str,
+    },
+    /// Conflicts in the index.
+    #[error("the index holds unresolved conflicts")]
+    Unmerged,
+    /// A git process holds the index.
+    #[error("another git process is at work: {} exists", .0.display())]
+    IndexLocked(PathBuf),
+    /// Another umpatch holds the tree.
+    #[error("another umpatch is at work in this tree")]
+    Busy,
+    /// Uncommitted changes of files that the patches touch.
+    #[error("files that the patches touch have uncommitted changes: {}", list(.0))]
+    Dirty(Vec<TreePath>),
+    /// Untracked files where the patches make new ones.
+    #[error("untracked files are where the patches make new ones: {}", list(.0))]
+    InTheWay(Vec<TreePath>),
+    /// A path that leads over a symbolic link.
+    #[error("{0} lies beyond a symbolic link")]
+    BeyondSymlink(TreePath),
+    /// A patch does not apply.
+    #[error("patch {} does not apply: {}", .0.patch, .0.headline())]
+    Conflict(Box<Conflict>),
+    /// Another series is applied.
+    #[error("the series {applied} is applied to this tree already, with other patches")]
+    OtherSeries {
+        /// The series that is applied.
+        applied: String,
+    },
+    /// A patch file was changed since it was applied.
+    #[error("patch {0} is applied, but its file has changed since")]
+    PatchChanged(PatchId),
+    /// The branch is somebody else's.
+    #[error("the branch {0} exists and holds commits that umpatch did not make here")]
+    BranchExists(String),
+    /// The branch is checked out elsewhere.
+    #[error("the branch {0} is checked out in another work tree")]
+    BranchElsewhere(String),
+    /// Commits on top of the patches.
+    #[error("there are commits on top of the patches: HEAD is {head}, the patches end at {applied}")]
+    CommitsOnTop {
+        /// What is checked out.
+        head: String,
+        /// Where the patches end.
+        applied: String,
+    },
+    /// The branch to return to has moved.
+    #[error("{branch} has moved since the patches were applied: it was at {base} and is at {now}")]
+    BaseMoved {
+        /// The branch to return to.
+        branch: String,
+        /// Where it was.
+        base: String,
+        /// Where it is.
+        now: String,
+    },
+    /// An interrupted command cannot be finished since a file was edited in between.
+    #[error("an earlier umpatch was cut off, and {0} was edited since: it holds neither the old nor the new content")]
+    EditedSince(TreePath),
+    /// The state that umpatch keeps cannot be understood.
+    #[error("cannot understand {}", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A write failed, and so did taking back what was done before it.
+    #[error("the tree is half changed: {cause}; taking it back failed too: {rollback}")]
+    HalfDone {
+        /// What failed first.
+        cause: Box<EngineError>,
+        /// Why it could not be taken back.
+        rollback: Box<EngineError>,
+    },
+    /// A file or folder cannot be read or written.
+    #[error("cannot {action} {}", path.display())]
+    Storage {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// git cannot do something.
+    #[error("cannot {action}")]
+    Git {
+        /// What was tried.
+        action: String,
+        /// What git says.
+        #[source]
+        source: git2::Error,
+    },
+}
+
+fn list(paths: &[TreePath]) -> String {
+    let shown: Vec<_> = paths.iter().take(5).map(TreePath::as_str).collect();
+    match paths.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+impl EngineError {
+    pub(super) fn storage(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Storage { action, path, source }
+    }
+
+    pub(super) fn git(action: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
+        let action = action.into();
+        move |source| Self::Git { action, source }
+    }
+}
+
+impl Explain for EngineError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Upstream(error) => error.exit(),
+            Self::Share(error) => error.exit(),
+            Self::Series(
+                SeriesError::Unknown { .. } | SeriesError::Incomplete { .. },
+            )
+            | Self::NoPatches(_)
+            | Self::Unsupported { .. }
+            | Self::WrongGeneration { .. }
+            | Self::NoRepository(_)
+            | Self::Bare(_)
+            | Self::Unborn
+            | Self::InProgress { .. }
+            | Self::Unmerged
+            | Self::IndexLocked(_)
+            | Self::Busy
+            | Self::Dirty(_)
+            | Self::InTheWay(_)
+            | Self::BeyondSymlink(_)
+            | Self::OtherSeries { .. }
+            | Self::PatchChanged(_)
+            | Self::BranchExists(_)
+            | Self::BranchElsewhere(_)
+            | Self::CommitsOnTop { .. }
+            | Self::BaseMoved { .. }
+            | Self::EditedSince(_) => Exit::Usage,
+            _ => Exit::PatchOrBuildFailed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let one = |text: &str| vec![text.to_owned()];
+        match self {
+            Self::Upstream(error) => error.hints(),
+            Self::Share(error) => error.hints(),
+            Self::Series(SeriesError::Incomplete { needs, .. }) => {
+                vec![format!("add --only {needs}, or use --until")]
+            }
+            Self::NoRepository(path) => vec![format!(
+                "`umpatch fetch --dir {}` makes a git repository of a copy; `umpatch status` works without one",
+                path.display()
+            )],
+            Self::Bare(_) => one("add a work tree: git worktree add"),
+            Self::Unborn => one("commit the tree first: git add -A && git commit"),
+            Self::InProgress { operation } => {
+                vec![format!("finish or abort {operation} first (git status says how)")]
+            }
+            Self::Unmerged => one("resolve them first (git status lists them)"),
+            Self::IndexLocked(_) => one("wait for it; if none runs, remove the file"),
+            Self::Busy => one("wait until it has ended"),
+            Self::Dirty(_) => one("commit or stash them first (git stash); changes elsewhere do no harm"),
+            Self::InTheWay(_) => one("move them away"),
+            Self::Conflict(conflict) => conflict.hints(),
+            Self::OtherSeries { .. } | Self::PatchChanged(_) => {
+                one("`umpatch unapply` takes out what is applied, then apply again")
+            }
+            Self::BranchExists(branch) => vec![format!(
+                "rename it (git branch -m {branch} OTHER), or choose another with --branch"
+            )],
+            Self::BranchElsewhere(_) => one("choose another with --branch"),
+            Self::CommitsOnTop { applied, .. } => vec![format!(
+                "move them to a branch of their own first (git branch keep), then git reset --hard {applied}"
+            )],
+            Self::BaseMoved { branch, .. } => vec![format!(
+                "git switch {} leaves the patches behind; `umpatch apply` there applies them anew",
+                branch.trim_start_matches("refs/heads/")
+            )],
+            Self::EditedSince(_) => one("move your version of the file away, and run the command again"),
+            Self::HalfDone { .. } => {
+                one("mend the cause (space, permissions); the next umpatch apply, unapply or status finishes the work")
+            }
+            Self::Storage { source, .. } => match source.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    one("free some space, and run the command again")
+                }
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                    one("make it readable and writable, and run the command again")
+                }
+                _ => Vec::new(),
+            },
+            Self::Git { source, .. } if source.code() == git2::ErrorCode::Owner => one(
+                "the repository belongs to another user; allow it: git config --global --add safe.directory PATH",
+            ),
+            Self::Git { source, .. } if source.message().contains("mandatory extension") => one(
+                "the index uses a feature that is not supported; turn it off: git sparse-checkout reapply --no-sparse-index, or git update-index --no-split-index",
+            ),
+            _ => Vec::new(),
+        }
+    }
+}
