@@ -1,12 +1,138 @@
-//! `umpatch apply`.
+//! `umpatch apply`: the patch set into a tree, as commits on a branch or in the work tree.
 use super::{Console, Global, Outcome};
+use crate::engine::{
+    self, Applied, ApplyOptions, EngineError, Form, PatchFate, Recovered, Selection, Source,
+};
 use crate::error::Failure;
+use crate::exit::Exit;
+use crate::series::PatchId;
+use serde::Serialize;
+use std::path::PathBuf;
 
 /// Apply the patch set to a PyTorch tree, all or nothing
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {}
+#[command(after_help = "\
+The patches become commits on a branch of their own, umpatch/SERIES, which is then checked out; your own branch stays
+where it is, and `umpatch unapply` goes back to it. The ids of these commits are the same on every machine. Only files
+whose content changes are written, so a build that follows compiles no more than it must. Uncommitted changes of other
+files stay as they are; of touched files they are refused.
+
+Examples:
+  umpatch apply                               the set for the tree's generation
+  umpatch -C ~/pytorch apply --until empty-cache
+  umpatch apply --worktree                    no commits: changes of the work tree only
+  umpatch apply --patches-from ./my-patches   another series: series.toml, a quilt series, or *.patch")]
+pub(super) struct Arguments {
+    /// Only these patches (may be repeated, or separated by commas)
+    #[arg(
+        long,
+        value_name = "ID",
+        value_delimiter = ',',
+        conflicts_with = "until"
+    )]
+    only: Vec<PatchId>,
+    /// The patches up to and including this one
+    #[arg(long, value_name = "ID")]
+    until: Option<PatchId>,
+    /// Change the work tree only: no commits, no branch
+    #[arg(long)]
+    worktree: bool,
+    /// The branch that gets the commits [default: umpatch/SERIES]
+    #[arg(long, value_name = "NAME", conflicts_with = "worktree")]
+    branch: Option<String>,
+    /// Take the patches of this folder instead of the built-in ones
+    #[arg(long, value_name = "DIR")]
+    patches_from: Option<PathBuf>,
+}
+
+/// What `apply` and `unapply` print with `--json`.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    pub(super) schema: &'static str,
+    #[serde(flatten)]
+    pub(super) applied: &'a Applied,
+}
 
 /// Runs the command.
-pub(super) fn run(_global: &Global, _own: Arguments, _console: &Console) -> Outcome {
-    Err(Failure::usage("this command is not built yet"))
+pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome {
+    let root = engine::root(global.tree.as_deref())?;
+    let options = ApplyOptions {
+        source: Source::from(own.patches_from),
+        selection: match own.until {
+            Some(id) => Selection::Until(id),
+            None if own.only.is_empty() => Selection::All,
+            None => Selection::Only(own.only),
+        },
+        form: if own.worktree {
+            Form::Worktree
+        } else {
+            Form::Branch
+        },
+        branch: own.branch,
+    };
+    let applied = engine::apply(&root, &options).map_err(|error| failure(error, console))?;
+    note_recovery(applied.recovered, console);
+    let document = Document {
+        schema: "umpatch.apply/1",
+        applied: &applied,
+    };
+    console.result(&document, &text(&applied));
+    Ok(Exit::Verified)
+}
+
+/// A conflict is shown whole on stderr; everything else is rendered as any error.
+fn failure(error: EngineError, console: &Console) -> Failure {
+    if matches!(error, EngineError::Conflict(_)) {
+        console.note("nothing was changed");
+    }
+    Failure::from(error)
+}
+
+/// Says what became of an earlier command that was cut off.
+pub(super) fn note_recovery(recovered: Recovered, console: &Console) {
+    match recovered {
+        Recovered::Nothing => {}
+        Recovered::TakenBack => {
+            console.note("an earlier umpatch was cut off before it changed anything; cleared away")
+        }
+        Recovered::Finished => {
+            console.note("an earlier umpatch was cut off; its work was finished first")
+        }
+    }
+}
+
+fn text(applied: &Applied) -> String {
+    let mut lines = Vec::new();
+    let title = match applied.outcome {
+        engine::Outcome::Changed => "applied",
+        engine::Outcome::Unchanged => "already applied",
+    };
+    let series = applied.series.as_deref().unwrap_or_default();
+    lines.push(format!("{title}: {series} in {}", applied.path.display()));
+    for patch in &applied.patches {
+        let commit = patch
+            .commit
+            .as_deref()
+            .map_or("", |commit| &commit[..12.min(commit.len())]);
+        let how = match (patch.state, patch.fit) {
+            (PatchFate::Landed, _) => "in the tree already",
+            (_, Some(engine::Fit::Exact)) => "exact",
+            (_, Some(engine::Fit::ThreeWay)) => "by 3-way merge",
+            (_, Some(engine::Fit::Offset(_))) => "at an offset",
+            (_, None) => "",
+        };
+        lines.push(
+            format!("  {:<20} {commit:<12} {how}", patch.id)
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    let head = &applied.head[..12.min(applied.head.len())];
+    match (applied.form, &applied.branch) {
+        (Form::Worktree, _) => lines.push(format!("uncommitted, on {head}")),
+        (Form::Branch, Some(branch)) => lines.push(format!("on branch {branch} at {head}")),
+        (Form::Branch, None) => lines.push(format!("HEAD is detached at {head}")),
+    }
+    lines.push(format!("{} files changed", applied.changed_files.len()));
+    lines.join("\n")
 }

@@ -102,7 +102,10 @@ pub fn apply(root: &std::path::Path, options: &ApplyOptions) -> Result<Applied, 
     let recognition = locate::recognise(&checkout.objects(checkout.tree_of(head)?));
     let series = load::series(&options.source, &recognition)?;
     let selected = series.select(&options.selection)?;
-    let record = checkout.state.record()?.filter(|record| is_current(record, &checkout, &home, head));
+    let record = checkout
+        .state
+        .record()?
+        .filter(|record| is_current(record, &checkout, &home, head));
     let applied = match &record {
         Some(record) => extend(&checkout, record, head, &series, &selected),
         None => fresh(&checkout, home, head, &series, &selected, options),
@@ -139,7 +142,7 @@ fn fresh(
     selected: &[&Patch],
     options: &ApplyOptions,
 ) -> Result<Applied, EngineError> {
-    let mut pre_images = PreImages::new(locate::version_stores(checkout.repository.path()));
+    let mut pre_images = PreImages::new(Some(checkout.repository.path()));
     let plan = plan(checkout, head, series, selected, &mut pre_images)?;
     let result = |branch: Option<String>, now: Oid, outcome| Applied {
         path: checkout.root.clone(),
@@ -240,7 +243,11 @@ fn extend(
         }
     }
     let is_applied = |patch: &&Patch| record.patches.iter().any(|applied| applied.id == patch.id);
-    let missing: Vec<&Patch> = selected.iter().copied().filter(|patch| !is_applied(patch)).collect();
+    let missing: Vec<&Patch> = selected
+        .iter()
+        .copied()
+        .filter(|patch| !is_applied(patch))
+        .collect();
     let earlier = record.patches.iter().map(|applied| PatchOutcome {
         id: applied.id.clone(),
         commit: applied.commit.clone(),
@@ -275,12 +282,16 @@ fn extend(
         });
     }
     let base_tree = checkout.tree_of(parse(&record.base)?)?;
-    let mut pre_images = PreImages::new(locate::version_stores(checkout.repository.path()));
+    let mut pre_images = PreImages::new(Some(checkout.repository.path()));
     let (start, start_tree) = match record.form {
         Form::Branch => (head, checkout.tree_of(head)?),
         // a commit that nothing refers to stands for the work tree
         Form::Worktree => {
-            let earlier: Vec<&Patch> = series.patches.iter().filter(|patch| is_applied(patch)).collect();
+            let earlier: Vec<&Patch> = series
+                .patches
+                .iter()
+                .filter(|patch| is_applied(patch))
+                .collect();
             let again = plan(checkout, head, series, &earlier, &mut pre_images)?;
             (again.head, again.tree)
         }
@@ -343,7 +354,10 @@ pub(super) fn refuse_edited(checkout: &Checkout, record: &Record) -> Result<(), 
     let (objects, folder) = (checkout.objects(tree), checkout.folder());
     let mut edited = Vec::new();
     for file in &record.files {
-        let same = match (objects.find(&file.path)?.file(), folder.find(&file.path)?.file()) {
+        let same = match (
+            objects.find(&file.path)?.file(),
+            folder.find(&file.path)?.file(),
+        ) {
             (None, None) => true,
             (Some(stored), Some(present)) => super::checkout::is_same(&stored, &present),
             _ => false,
@@ -419,7 +433,10 @@ fn is_checked_out(checkout: &Checkout, branch: &str) -> bool {
 }
 
 /// The moves of files, each in the form that it has in the work tree.
-pub(super) fn moves(checkout: &Checkout, files: Vec<FileVersions>) -> Result<Vec<FileMove>, EngineError> {
+pub(super) fn moves(
+    checkout: &Checkout,
+    files: Vec<FileVersions>,
+) -> Result<Vec<FileMove>, EngineError> {
     let head = checkout.head()?.1;
     let tree = checkout.tree_of(head)?;
     moves_from(checkout, files, tree)
@@ -431,7 +448,10 @@ pub(super) fn moves_from(
     files: Vec<FileVersions>,
     tree: Oid,
 ) -> Result<Vec<FileMove>, EngineError> {
-    let index = checkout.repository.index().map_err(EngineError::git("read the index"))?;
+    let index = checkout
+        .repository
+        .index()
+        .map_err(EngineError::git("read the index"))?;
     let (objects, folder) = (checkout.objects(tree), checkout.folder());
     files
         .into_iter()
@@ -496,7 +516,10 @@ fn applied_patches(plan: &Plan<'_>, form: Form) -> Vec<AppliedPatch> {
 
 /// A branch as people name it.
 pub(super) fn short_name(branch: &str) -> String {
-    branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned()
+    branch
+        .strip_prefix("refs/heads/")
+        .unwrap_or(branch)
+        .to_owned()
 }
 
 /// The branch that HEAD is on, as people name it.

@@ -48,7 +48,14 @@ pub(super) fn attempt(
     };
     for index in indices {
         let change = &patch.content.files[index];
-        let made = one_file(patch, index, change, &layer, direction, pre_images.as_deref_mut())?;
+        let made = one_file(
+            patch,
+            index,
+            change,
+            &layer,
+            direction,
+            pre_images.as_deref_mut(),
+        )?;
         match made {
             Ok((this, changes)) => {
                 fit = fit.max(this);
@@ -83,7 +90,9 @@ fn one_file(
     let (before, after) = (change.path_before(direction), change.path_after(direction));
     let kind = change.kind_towards(direction);
     let refuse = |path: &TreePath, reason: &str| {
-        Ok(Err(Box::new(ConflictPlace::of_file(patch, index, path, reason))))
+        Ok(Err(Box::new(ConflictPlace::of_file(
+            patch, index, path, reason,
+        ))))
     };
     // what the change starts from
     let start = match (kind, files.find(before)?) {
@@ -92,14 +101,19 @@ fn one_file(
             bytes: Vec::new().into(),
         },
         (Kind::Create, Found::File(entry)) if entry.bytes.is_empty() => entry,
-        (Kind::Create, _) => return refuse(before, "the patch makes this file, and it is there already"),
+        (Kind::Create, _) => {
+            return refuse(before, "the patch makes this file, and it is there already");
+        }
         (_, Found::File(entry)) => entry,
         (_, Found::Nothing) => return refuse(before, "there is no such file"),
         (_, Found::Other) => return refuse(before, "this is no file"),
     };
     let moves = before != after;
     if moves && files.find(after)? != Found::Nothing {
-        return refuse(after, "the patch moves a file here, and something is here already");
+        return refuse(
+            after,
+            "the patch moves a file here, and something is here already",
+        );
     }
     if kind == Kind::Create || moves {
         for folder in after.folders() {
@@ -130,7 +144,10 @@ fn one_file(
     let mut changes = Vec::new();
     if kind == Kind::Delete {
         if !bytes.is_empty() {
-            return refuse(before, "the patch deletes this file, and it holds more than the patch says");
+            return refuse(
+                before,
+                "the patch deletes this file, and it holds more than the patch says",
+            );
         }
         changes.push((before.clone(), None));
         return Ok(Ok((fit, changes)));

@@ -62,7 +62,10 @@ pub(super) fn open(root: &Path) -> Result<Option<Repository>, EngineError> {
     match Repository::open(root) {
         Ok(repository) => Ok(Some(repository)),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(EngineError::git(format!("open the repository {}", root.display()))(error)),
+        Err(error) => Err(EngineError::git(format!(
+            "open the repository {}",
+            root.display()
+        ))(error)),
     }
 }
 
@@ -72,7 +75,9 @@ impl Checkout {
         let Some(top) = repository.workdir() else {
             return Err(EngineError::Bare(root.to_owned()));
         };
-        let root = top.canonicalize().map_err(EngineError::storage("read", top))?;
+        let root = top
+            .canonicalize()
+            .map_err(EngineError::storage("read", top))?;
         let state = StateFolder::of(repository.path());
         Ok(Self {
             repository,
@@ -112,7 +117,9 @@ impl Checkout {
         let head = self.repository.find_reference("HEAD").map_err(reading())?;
         let commit = match self.repository.head() {
             Ok(resolved) => resolved.peel_to_commit().map_err(reading())?.id(),
-            Err(error) if error.code() == ErrorCode::UnbornBranch => return Err(EngineError::Unborn),
+            Err(error) if error.code() == ErrorCode::UnbornBranch => {
+                return Err(EngineError::Unborn);
+            }
             Err(error) => return Err(reading()(error)),
         };
         let at = match head.symbolic_target() {
@@ -143,7 +150,9 @@ impl Checkout {
             RepositoryState::Clean => None,
             RepositoryState::Merge => Some("a merge"),
             RepositoryState::Revert | RepositoryState::RevertSequence => Some("a revert"),
-            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("a cherry-pick"),
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+                Some("a cherry-pick")
+            }
             RepositoryState::Bisect => Some("a bisect"),
             RepositoryState::Rebase
             | RepositoryState::RebaseInteractive
@@ -164,7 +173,10 @@ impl Checkout {
     /// Refuses when one of the files differs between HEAD, index and work tree, or an untracked file is in its place.
     /// Files that are left out of a sparse checkout are clean.
     pub(super) fn refuse_dirty(&self, paths: &[TreePath], head: Oid) -> Result<(), EngineError> {
-        let index = self.repository.index().map_err(EngineError::git("read the index"))?;
+        let index = self
+            .repository
+            .index()
+            .map_err(EngineError::git("read the index"))?;
         if index.has_conflicts() {
             return Err(EngineError::Unmerged);
         }

@@ -42,7 +42,9 @@ impl Conflict {
             return "for no known reason".to_owned();
         };
         let line = place.line.map_or(String::new(), |line| format!(":{line}"));
-        let hunk = place.hunk.map_or(String::new(), |hunk| format!(" (hunk {hunk})"));
+        let hunk = place
+            .hunk
+            .map_or(String::new(), |hunk| format!(" (hunk {hunk})"));
         format!(
             "{}{line}: {}{hunk}, {}",
             place.path, place.reason, place.patch_line
@@ -55,15 +57,23 @@ impl Conflict {
         let mut hints = Vec::new();
         for place in &self.places {
             let line = place.line.map_or(String::new(), |line| format!(":{line}"));
-            hints.push(format!("{}{line}: {} ({})", place.path, place.reason, place.patch_line));
+            hints.push(format!(
+                "{}{line}: {} ({})",
+                place.path, place.reason, place.patch_line
+            ));
             let quote = |name: &str, lines: &[String]| {
-                lines.iter().map(|line| format!("  {name} | {line}")).collect::<Vec<_>>()
+                lines
+                    .iter()
+                    .map(|line| format!("  {name} | {line}"))
+                    .collect::<Vec<_>>()
             };
             hints.extend(quote("expected", &place.expected));
             hints.extend(quote("found   ", &place.actual));
         }
         for id in &self.missing {
-            hints.push(format!("patch {id} comes before it in the series and is not applied"));
+            hints.push(format!(
+                "patch {id} comes before it in the series and is not applied"
+            ));
         }
         hints
     }
@@ -80,7 +90,9 @@ impl ConflictPlace {
             hunk: Some(mismatch.hunk + 1),
             reason: match mismatch.reason {
                 MismatchReason::NotFound => "the lines that the patch changes are not there",
-                MismatchReason::Ambiguous => "the lines that the patch changes are there twice, equally near",
+                MismatchReason::Ambiguous => {
+                    "the lines that the patch changes are there twice, equally near"
+                }
                 MismatchReason::NoContext => "the hunk has no context that would say where it goes",
             }
             .to_owned(),

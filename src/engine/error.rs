@@ -64,7 +64,9 @@ pub enum EngineError {
         reason: String,
     },
     /// A series for another generation.
-    #[error("the series {series} is for the {wanted} generation of the allocator, this tree is {found}")]
+    #[error(
+        "the series {series} is for the {wanted} generation of the allocator, this tree is {found}"
+    )]
     WrongGeneration {
         /// The series.
         series: String,
@@ -121,11 +123,16 @@ pub enum EngineError {
     /// The branch is somebody else's.
     #[error("the branch {0} exists and holds commits that umpatch did not make here")]
     BranchExists(String),
+    /// A name that no branch can have.
+    #[error("{0:?} cannot be the name of a branch")]
+    BranchName(String),
     /// The branch is checked out elsewhere.
     #[error("the branch {0} is checked out in another work tree")]
     BranchElsewhere(String),
     /// Commits on top of the patches.
-    #[error("there are commits on top of the patches: HEAD is {head}, the patches end at {applied}")]
+    #[error(
+        "there are commits on top of the patches: HEAD is {head}, the patches end at {applied}"
+    )]
     CommitsOnTop {
         /// What is checked out.
         head: String,
@@ -143,7 +150,9 @@ pub enum EngineError {
         now: String,
     },
     /// An interrupted command cannot be finished since a file was edited in between.
-    #[error("an earlier umpatch was cut off, and {0} was edited since: it holds neither the old nor the new content")]
+    #[error(
+        "an earlier umpatch was cut off, and {0} was edited since: it holds neither the old nor the new content"
+    )]
     EditedSince(TreePath),
     /// The state that umpatch keeps cannot be understood.
     #[error("cannot understand {}", path.display())]
@@ -198,7 +207,11 @@ impl EngineError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Storage { action, path, source }
+        move |source| Self::Storage {
+            action,
+            path,
+            source,
+        }
     }
 
     pub(super) fn git(action: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
@@ -212,9 +225,7 @@ impl Explain for EngineError {
         match self {
             Self::Upstream(error) => error.exit(),
             Self::Share(error) => error.exit(),
-            Self::Series(
-                SeriesError::Unknown { .. } | SeriesError::Incomplete { .. },
-            )
+            Self::Series(SeriesError::Unknown { .. } | SeriesError::Incomplete { .. })
             | Self::NoPatches(_)
             | Self::Unsupported { .. }
             | Self::WrongGeneration { .. }
@@ -231,6 +242,7 @@ impl Explain for EngineError {
             | Self::OtherSeries { .. }
             | Self::PatchChanged(_)
             | Self::BranchExists(_)
+            | Self::BranchName(_)
             | Self::BranchElsewhere(_)
             | Self::CommitsOnTop { .. }
             | Self::BaseMoved { .. }
@@ -254,12 +266,16 @@ impl Explain for EngineError {
             Self::Bare(_) => one("add a work tree: git worktree add"),
             Self::Unborn => one("commit the tree first: git add -A && git commit"),
             Self::InProgress { operation } => {
-                vec![format!("finish or abort {operation} first (git status says how)")]
+                vec![format!(
+                    "finish or abort {operation} first (git status says how)"
+                )]
             }
             Self::Unmerged => one("resolve them first (git status lists them)"),
             Self::IndexLocked(_) => one("wait for it; if none runs, remove the file"),
             Self::Busy => one("wait until it has ended"),
-            Self::Dirty(_) => one("commit or stash them first (git stash); changes elsewhere do no harm"),
+            Self::Dirty(_) => {
+                one("commit or stash them first (git stash); changes elsewhere do no harm")
+            }
             Self::InTheWay(_) => one("move them away"),
             Self::Conflict(conflict) => conflict.hints(),
             Self::OtherSeries { .. } | Self::PatchChanged(_) => {
@@ -276,10 +292,12 @@ impl Explain for EngineError {
                 "git switch {} leaves the patches behind; `umpatch apply` there applies them anew",
                 branch.trim_start_matches("refs/heads/")
             )],
-            Self::EditedSince(_) => one("move your version of the file away, and run the command again"),
-            Self::HalfDone { .. } => {
-                one("mend the cause (space, permissions); the next umpatch apply, unapply or status finishes the work")
+            Self::EditedSince(_) => {
+                one("move your version of the file away, and run the command again")
             }
+            Self::HalfDone { .. } => one(
+                "mend the cause (space, permissions); the next umpatch apply, unapply or status finishes the work",
+            ),
             Self::Storage { source, .. } => match source.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                     one("free some space, and run the command again")

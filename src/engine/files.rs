@@ -61,7 +61,9 @@ impl Files for Objects<'_> {
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Found::Nothing),
             Err(error) => return Err(reading(error)),
         };
-        let mode = u32::try_from(entry.filemode()).ok().and_then(Mode::from_number);
+        let mode = u32::try_from(entry.filemode())
+            .ok()
+            .and_then(Mode::from_number);
         match (entry.kind(), mode) {
             (Some(ObjectType::Blob), Some(mode)) => {
                 let blob = self.repository.find_blob(entry.id()).map_err(reading)?;

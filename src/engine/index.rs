@@ -55,11 +55,22 @@ pub(super) fn stage(checkout: &Checkout, files: &[FileMove]) -> Result<(), Engin
 }
 
 /// An entry with the times of the file as it is now; of no times where the file is not there.
-fn entry(checkout: &Checkout, file: &FileMove, id: Oid, present: Option<&IndexEntry>) -> IndexEntry {
+fn entry(
+    checkout: &Checkout,
+    file: &FileMove,
+    id: Oid,
+    present: Option<&IndexEntry>,
+) -> IndexEntry {
     const ASSUME_VALID: u16 = 1 << 15;
     let path = &file.versions.path;
-    let mode = file.versions.after.as_ref().map_or(0, |after| after.mode.number().cast_unsigned());
-    let name_length = u16::try_from(path.as_str().len()).unwrap_or(u16::MAX).min(0xfff);
+    let mode = file
+        .versions
+        .after
+        .as_ref()
+        .map_or(0, |after| after.mode.number().cast_unsigned());
+    let name_length = u16::try_from(path.as_str().len())
+        .unwrap_or(u16::MAX)
+        .min(0xfff);
     let kept = present.map_or(0, |entry| entry.flags & ASSUME_VALID);
     let left_out = present.filter(|entry| is_left_out(entry));
     let mut entry = IndexEntry {
@@ -80,7 +91,10 @@ fn entry(checkout: &Checkout, file: &FileMove, id: Oid, present: Option<&IndexEn
         // git stores the low 32 bits of each
         let low = |number: u64| (number & 0xffff_ffff) as u32;
         let time = |seconds: i64, nanoseconds: i64| {
-            IndexTime::new(low(seconds.cast_unsigned()).cast_signed(), low(nanoseconds.cast_unsigned()))
+            IndexTime::new(
+                low(seconds.cast_unsigned()).cast_signed(),
+                low(nanoseconds.cast_unsigned()),
+            )
         };
         entry.ctime = time(metadata.ctime(), metadata.ctime_nsec());
         entry.mtime = time(metadata.mtime(), metadata.mtime_nsec());

@@ -44,14 +44,14 @@ pub fn series(source: &Source, recognition: &Recognition) -> Result<Series, Engi
                 reason,
             };
             match entry {
-                Some(GenerationEntry { series: Some(folder), .. }) => {
-                    folder_series(&folder.under(&share::root()?.join("patches")))
-                }
-                Some(GenerationEntry { reason: Some(reason), .. })
-                    if recognition.generation != Generation::Unsupported =>
-                {
-                    Err(unsupported(reason))
-                }
+                Some(GenerationEntry {
+                    series: Some(folder),
+                    ..
+                }) => folder_series(&folder.under(&share::root()?.join("patches"))),
+                Some(GenerationEntry {
+                    reason: Some(reason),
+                    ..
+                }) if recognition.generation != Generation::Unsupported => Err(unsupported(reason)),
                 _ => Err(unsupported(recognition.reasons.join("; "))),
             }
         }
@@ -75,7 +75,8 @@ fn refusal(series: &Series, recognition: &Recognition) -> EngineError {
 /// What the manifest says of a generation.
 fn generation(generation: Generation) -> Result<Option<GenerationEntry>, EngineError> {
     let path = share::root()?.join("patches/manifest.toml");
-    let manifest = Manifest::parse(&read(&path)?).map_err(|source| EngineError::Manifest { path, source })?;
+    let manifest =
+        Manifest::parse(&read(&path)?).map_err(|source| EngineError::Manifest { path, source })?;
     let is_it = |entry: &GenerationEntry| entry.name == generation.name();
     Ok(manifest.generation.into_iter().find(is_it))
 }
@@ -93,7 +94,9 @@ pub fn folder_series(folder: &Path) -> Result<Series, EngineError> {
 const LONGEST_CHAIN: usize = 8;
 
 fn gather(folder: &Path, visited: &mut Vec<PathBuf>) -> Result<Series, EngineError> {
-    let real = folder.canonicalize().map_err(EngineError::storage("read", folder))?;
+    let real = folder
+        .canonicalize()
+        .map_err(EngineError::storage("read", folder))?;
     if visited.contains(&real) || visited.len() >= LONGEST_CHAIN {
         return Err(EngineError::Circle(folder.to_owned()));
     }
@@ -113,7 +116,11 @@ fn gather(folder: &Path, visited: &mut Vec<PathBuf>) -> Result<Series, EngineErr
             path: path.clone(),
             source,
         })?;
-        patches.push(Patch::new(undescribed(id, &name)?, &shown(&path), &read(&path)?)?);
+        patches.push(Patch::new(
+            undescribed(id, &name)?,
+            &shown(&path),
+            &read(&path)?,
+        )?);
     }
     Ok(Series {
         name: name_of(folder),
@@ -124,7 +131,11 @@ fn gather(folder: &Path, visited: &mut Vec<PathBuf>) -> Result<Series, EngineErr
     })
 }
 
-fn described(folder: &Path, manifest: &Path, visited: &mut Vec<PathBuf>) -> Result<Series, EngineError> {
+fn described(
+    folder: &Path,
+    manifest: &Path,
+    visited: &mut Vec<PathBuf>,
+) -> Result<Series, EngineError> {
     let file = SeriesFile::parse(&read(manifest)?).map_err(|source| EngineError::Manifest {
         path: manifest.to_owned(),
         source,
@@ -135,7 +146,11 @@ fn described(folder: &Path, manifest: &Path, visited: &mut Vec<PathBuf>) -> Resu
             let built_in = share::root()?.join("patches").join(extended);
             // a name means the built-in series; a path means a folder
             let is_path = extended.contains('/') || extended.starts_with('.');
-            let chosen = if is_path || !built_in.is_dir() { beside } else { built_in };
+            let chosen = if is_path || !built_in.is_dir() {
+                beside
+            } else {
+                built_in
+            };
             Some(gather(&chosen, visited)?)
         }
         None => None,
@@ -207,7 +222,10 @@ fn name_of(folder: &Path) -> SeriesName {
     let name = folder
         .canonicalize()
         .ok()
-        .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
+        .and_then(|path| {
+            path.file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+        })
         .unwrap_or_default();
     PatchId::from_file_name(&name)
         .ok()
@@ -217,10 +235,35 @@ fn name_of(folder: &Path) -> SeriesName {
 
 /// A patch file as messages name it: the folder's own name and the file's.
 fn shown(path: &Path) -> String {
-    let parts: Vec<_> = path.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
+    let parts: Vec<_> = path
+        .iter()
+        .rev()
+        .take(2)
+        .map(|part| part.to_string_lossy())
+        .collect();
     parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, EngineError> {
     std::fs::read(path).map_err(EngineError::storage("read", path))
+}
+
+/// The patches to speak of where the tree is not supported: those of the folder, or of the first built-in series.
+pub(super) fn any(source: &Source) -> Result<Option<Series>, EngineError> {
+    match source {
+        Source::Folder(folder) => folder_series(folder).map(Some),
+        Source::BuiltIn => {
+            let patches = share::root()?.join("patches");
+            let path = patches.join("manifest.toml");
+            let manifest = Manifest::parse(&read(&path)?)
+                .map_err(|source| EngineError::Manifest { path, source })?;
+            let first = manifest
+                .generation
+                .into_iter()
+                .find_map(|entry| entry.series);
+            first
+                .map(|folder| folder_series(&folder.under(&patches)))
+                .transpose()
+        }
+    }
 }

@@ -37,19 +37,25 @@ pub(super) enum MismatchReason {
 }
 
 /// Makes all hunks of a change in a content.
-pub(super) fn apply(file: &FileChange, bytes: &[u8], direction: Direction) -> Result<Matched, Mismatch> {
+pub(super) fn apply(
+    file: &FileChange,
+    bytes: &[u8],
+    direction: Direction,
+) -> Result<Matched, Mismatch> {
     match apply_as_written(file, bytes, direction) {
         Err(mismatch) => match file.without_transport_returns() {
-            Some(converted) => {
-                apply_as_written(&converted, bytes, direction).map_err(|_| mismatch)
-            }
+            Some(converted) => apply_as_written(&converted, bytes, direction).map_err(|_| mismatch),
             None => Err(mismatch),
         },
         matched => matched,
     }
 }
 
-fn apply_as_written(file: &FileChange, bytes: &[u8], direction: Direction) -> Result<Matched, Mismatch> {
+fn apply_as_written(
+    file: &FileChange,
+    bytes: &[u8],
+    direction: Direction,
+) -> Result<Matched, Mismatch> {
     let content = lines(bytes);
     let mut result = Vec::with_capacity(bytes.len());
     let mut done = 0;
@@ -66,11 +72,16 @@ fn apply_as_written(file: &FileChange, bytes: &[u8], direction: Direction) -> Re
         })?;
         shift = found.cast_signed() - stated.cast_signed();
         offset = offset.max(shift.unsigned_abs());
-        content[done..found].iter().for_each(|line| result.extend_from_slice(line));
-        hunk.after(direction).for_each(|line| result.extend_from_slice(line));
+        content[done..found]
+            .iter()
+            .for_each(|line| result.extend_from_slice(line));
+        hunk.after(direction)
+            .for_each(|line| result.extend_from_slice(line));
         done = found + before.len();
     }
-    content[done..].iter().for_each(|line| result.extend_from_slice(line));
+    content[done..]
+        .iter()
+        .for_each(|line| result.extend_from_slice(line));
     Ok(Matched {
         bytes: result,
         offset,
@@ -83,7 +94,9 @@ pub(super) fn count_matching(file: &FileChange, bytes: &[u8], direction: Directi
     let goes = |hunk: &&Hunk| {
         let before: Vec<&[u8]> = hunk.before(direction).collect();
         let stated = hunk.position(direction);
-        Place::new(hunk, &before, stated, &content).find(stated, 0).is_ok()
+        Place::new(hunk, &before, stated, &content)
+            .find(stated, 0)
+            .is_ok()
     };
     file.hunks.iter().filter(goes).count()
 }
@@ -149,10 +162,15 @@ impl<'a> Place<'a> {
     fn explain(&self, expected: usize, floor: usize, reason: MismatchReason) -> Mismatch {
         let score = |position: usize| {
             let there = self.content[position..].iter();
-            self.before.iter().zip(there).filter(|(a, b)| a == b).count()
+            self.before
+                .iter()
+                .zip(there)
+                .filter(|(a, b)| a == b)
+                .count()
         };
         let expected = expected.min(self.content.len().saturating_sub(1));
-        let window = floor.max(expected.saturating_sub(WINDOW))..self.content.len().min(expected + WINDOW);
+        let window =
+            floor.max(expected.saturating_sub(WINDOW))..self.content.len().min(expected + WINDOW);
         let nearest = window
             .map(|at| (score(at), std::cmp::Reverse(at.abs_diff(expected)), at))
             .max()
@@ -169,7 +187,11 @@ impl<'a> Place<'a> {
                 .iter()
                 .skip(differs)
                 .take(QUOTED)
-                .map(|line| String::from_utf8_lossy(line).trim_end_matches('\n').to_owned())
+                .map(|line| {
+                    String::from_utf8_lossy(line)
+                        .trim_end_matches('\n')
+                        .to_owned()
+                })
                 .collect()
         };
         Mismatch {
@@ -193,18 +215,27 @@ mod tests {
     use crate::series::parse::parse;
 
     fn change(diff: &str) -> FileChange {
-        parse(format!("--- a/f\n+++ b/f\n{diff}").as_bytes()).unwrap().files.remove(0)
+        parse(format!("--- a/f\n+++ b/f\n{diff}").as_bytes())
+            .unwrap()
+            .files
+            .remove(0)
     }
 
     fn numbered(range: std::ops::RangeInclusive<u32>) -> String {
         range.map(|number| format!("line {number}\n")).collect()
     }
 
-    const MIDDLE: &str = "@@ -5,5 +5,6 @@\n line 5\n line 6\n-line 7\n+seven\n+more\n line 8\n line 9\n";
+    const MIDDLE: &str =
+        "@@ -5,5 +5,6 @@\n line 5\n line 6\n-line 7\n+seven\n+more\n line 8\n line 9\n";
 
     #[test]
     fn a_hunk_goes_where_it_says() {
-        let matched = apply(&change(MIDDLE), numbered(1..=20).as_bytes(), Direction::Forward).unwrap();
+        let matched = apply(
+            &change(MIDDLE),
+            numbered(1..=20).as_bytes(),
+            Direction::Forward,
+        )
+        .unwrap();
         assert_eq!(matched.offset, 0);
         let text = String::from_utf8(matched.bytes.clone()).unwrap();
         assert!(text.contains("line 6\nseven\nmore\nline 8\n"));
@@ -231,7 +262,8 @@ mod tests {
     #[test]
     fn a_hunk_without_context_is_refused_in_a_file_that_is_not_empty() {
         let insertion = change("@@ -3,0 +4 @@\n+new\n");
-        let mismatch = apply(&insertion, numbered(1..=5).as_bytes(), Direction::Forward).unwrap_err();
+        let mismatch =
+            apply(&insertion, numbered(1..=5).as_bytes(), Direction::Forward).unwrap_err();
         assert_eq!(mismatch.reason, MismatchReason::NoContext);
     }
 
@@ -256,7 +288,15 @@ mod tests {
     fn carriage_returns_added_on_the_way_are_taken_off() {
         let diff = "--- a/f\r\n+++ b/f\r\n@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+c\r\n";
         let file = parse(diff.as_bytes()).unwrap().files.remove(0);
-        assert_eq!(apply(&file, b"a\nb\n", Direction::Forward).unwrap().bytes, b"a\nc\n");
-        assert_eq!(apply(&file, b"a\r\nb\r\n", Direction::Forward).unwrap().bytes, b"a\r\nc\r\n");
+        assert_eq!(
+            apply(&file, b"a\nb\n", Direction::Forward).unwrap().bytes,
+            b"a\nc\n"
+        );
+        assert_eq!(
+            apply(&file, b"a\r\nb\r\n", Direction::Forward)
+                .unwrap()
+                .bytes,
+            b"a\r\nc\r\n"
+        );
     }
 }

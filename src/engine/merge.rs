@@ -44,12 +44,20 @@ fn runs<'a>(file: &'a FileChange, base: &[&[u8]]) -> Option<Vec<Run<'a>>> {
             match line.kind {
                 LineKind::Context => at += 1,
                 LineKind::Removed => {
-                    let run = open.get_or_insert(Run { start: at, end: at, lines: Vec::new() });
+                    let run = open.get_or_insert(Run {
+                        start: at,
+                        end: at,
+                        lines: Vec::new(),
+                    });
                     at += 1;
                     run.end = at;
                 }
                 LineKind::Added => {
-                    let run = open.get_or_insert(Run { start: at, end: at, lines: Vec::new() });
+                    let run = open.get_or_insert(Run {
+                        start: at,
+                        end: at,
+                        lines: Vec::new(),
+                    });
                     run.lines.push(&line.text);
                 }
             }
@@ -60,11 +68,21 @@ fn runs<'a>(file: &'a FileChange, base: &[&[u8]]) -> Option<Vec<Run<'a>>> {
 }
 
 /// Where the lines of a run are in `ours`: only if they, and a line on either side, are unchanged there.
-fn map_run(run: &Run<'_>, operations: &[DiffOp], base: usize, ours: usize) -> Option<(usize, usize)> {
+fn map_run(
+    run: &Run<'_>,
+    operations: &[DiffOp],
+    base: usize,
+    ours: usize,
+) -> Option<(usize, usize)> {
     let first = run.start.saturating_sub(1);
     let last = (run.end + 1).min(base);
     for operation in operations {
-        if let DiffOp::Equal { old_index, new_index, len } = *operation {
+        if let DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = *operation
+        {
             if old_index <= first && last <= old_index + len {
                 let start = new_index + (run.start - old_index);
                 let end = new_index + (run.end - old_index);
@@ -98,8 +116,17 @@ mod tests {
 
     #[test]
     fn changes_of_the_same_or_neighbouring_lines_conflict() {
-        for ours in ["a\nb\nc\nd\nX\nf\ng\nh\n", "a\nb\nc\nX\ne\nf\ng\nh\n", "a\nb\nc\nd\ne\nX\nf\ng\nh\n", ""] {
-            assert_eq!(three_way(&change(), BASE, ours.as_bytes()), None, "{ours:?}");
+        for ours in [
+            "a\nb\nc\nd\nX\nf\ng\nh\n",
+            "a\nb\nc\nX\ne\nf\ng\nh\n",
+            "a\nb\nc\nd\ne\nX\nf\ng\nh\n",
+            "",
+        ] {
+            assert_eq!(
+                three_way(&change(), BASE, ours.as_bytes()),
+                None,
+                "{ours:?}"
+            );
         }
     }
 

@@ -1,22 +1,34 @@
 //! The patch engine: everything is computed in the object database, then one switch. Only this module writes to a checkout.
+mod apply;
 mod arms;
+mod change;
+mod checkout;
+mod conflict;
+mod error;
+mod extensions;
+mod fault;
+mod files;
+mod index;
+mod load;
+mod locate;
+mod matching;
+mod merge;
+mod plan;
+mod preimages;
+mod record;
+mod status;
+mod switch;
+mod unapply;
 
-pub use arms::{Arms, SourceSet, Tree, arms};
-
-use crate::error::Explain;
-use crate::exit::Exit;
 pub use crate::series::Selection;
-
-/// Why the engine refused or failed.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// Signature landed ahead of the code.
-    #[error("this part of the engine is not there yet")]
-    Incomplete,
-}
-
-impl Explain for EngineError {
-    fn exit(&self) -> Exit {
-        Exit::Usage
-    }
-}
+pub use apply::{Applied, ApplyOptions, Outcome, PatchFate, PatchOutcome, apply};
+pub use arms::{Arms, SourceSet, Tree, arms};
+pub use change::Fit;
+pub use conflict::{Conflict, ConflictPlace};
+pub use error::EngineError;
+pub use load::{Source, folder_series, series};
+pub use locate::root;
+pub use record::Form;
+pub use status::{PatchStatus, State, Status, status};
+pub use switch::Recovered;
+pub use unapply::unapply;

@@ -16,7 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(super) enum Fate<'s> {
     /// It is made, as this commit.
-    Applied { patch: &'s Patch, fit: Fit, commit: Oid },
+    Applied {
+        patch: &'s Patch,
+        fit: Fit,
+        commit: Oid,
+    },
     /// The tree has it already.
     Landed { patch: &'s Patch },
 }
@@ -44,9 +48,9 @@ pub(super) fn plan<'s>(
     let mut changes: BTreeMap<TreePath, Option<Entry>> = BTreeMap::new();
     let (mut head, mut tree) = (start, start_tree);
     let mut fates = Vec::new();
-    let landed = landed(patches, &below)?;
+    let landed = held(patches, &below)?.patches;
     for &patch in patches {
-        if landed.contains(&patch.id) {
+        if landed.contains_key(&patch.id) {
             fates.push(Fate::Landed { patch });
             continue;
         }
@@ -85,11 +89,18 @@ pub(super) fn plan<'s>(
     })
 }
 
-/// The patches that the files hold already: undone from the last to the first, since each is found in the state that the
+/// The patches that the files hold already, and the changes that undo them.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) patches: BTreeMap<PatchId, Fit>,
+    pub(super) undone: BTreeMap<TreePath, Option<Entry>>,
+}
+
+/// Finds the patches that the files hold: undone from the last to the first, since each is found in the state that the
 /// ones before it led to.
-pub(super) fn landed(patches: &[&Patch], files: &dyn Files) -> Result<BTreeSet<PatchId>, EngineError> {
+pub(super) fn held(patches: &[&Patch], files: &dyn Files) -> Result<Held, EngineError> {
     let mut layer = Layer::over(files);
-    let mut landed = BTreeSet::new();
+    let mut held = BTreeMap::new();
     for patch in patches.iter().rev() {
         let forward: Attempt = attempt(patch, &layer, Direction::Forward, None)?;
         let reverse: Attempt = attempt(patch, &layer, Direction::Reverse, None)?;
@@ -98,15 +109,21 @@ pub(super) fn landed(patches: &[&Patch], files: &dyn Files) -> Result<BTreeSet<P
                 continue;
             }
             layer.changes.extend(reverse.changes);
-            landed.insert(patch.id.clone());
+            held.insert(patch.id.clone(), reverse.fit);
         }
     }
-    Ok(landed)
+    Ok(Held {
+        patches: held,
+        undone: layer.changes,
+    })
 }
 
 /// The patches before one in its series that are not among those to apply.
 fn missing(series: &Series, patch: &Patch, patches: &[&Patch]) -> Vec<PatchId> {
-    let before = series.patches.iter().take_while(|other| other.id != patch.id);
+    let before = series
+        .patches
+        .iter()
+        .take_while(|other| other.id != patch.id);
     before
         .filter(|other| !patches.iter().any(|chosen| chosen.id == other.id))
         .map(|other| other.id.clone())
@@ -134,7 +151,9 @@ pub(super) fn write_tree(
     }
     fault::step().map_err(EngineError::storage("write to", checkout.repository.path()))?;
     let baseline = checkout.repository.find_tree(tree).map_err(writing())?;
-    builder.create_updated(&checkout.repository, &baseline).map_err(writing())
+    builder
+        .create_updated(&checkout.repository, &baseline)
+        .map_err(writing())
 }
 
 const fn file_mode(mode: Mode) -> FileMode {
@@ -146,7 +165,12 @@ const fn file_mode(mode: Mode) -> FileMode {
 }
 
 /// A commit whose every byte comes from the patch and its parent: the same everywhere.
-fn write_commit(checkout: &Checkout, parent: Oid, tree: Oid, message: &Message) -> Result<Oid, EngineError> {
+fn write_commit(
+    checkout: &Checkout,
+    parent: Oid,
+    tree: Oid,
+    message: &Message,
+) -> Result<Oid, EngineError> {
     let writing = || EngineError::git("write a commit to the object database");
     let time = Time::new(message.seconds, message.offset_minutes);
     let author = Signature::new(&message.name, &message.email, &time)
@@ -183,7 +207,11 @@ pub(super) fn differences(
 }
 
 /// The version of a file in a tree.
-fn version(checkout: &Checkout, tree: Oid, path: &TreePath) -> Result<Option<Version>, EngineError> {
+fn version(
+    checkout: &Checkout,
+    tree: Oid,
+    path: &TreePath,
+) -> Result<Option<Version>, EngineError> {
     let reading = || EngineError::git(format!("read {path} from the object database"));
     let tree = checkout.repository.find_tree(tree).map_err(reading())?;
     let entry = match tree.get_path(path.as_path()) {
@@ -191,7 +219,9 @@ fn version(checkout: &Checkout, tree: Oid, path: &TreePath) -> Result<Option<Ver
         Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
         Err(error) => return Err(reading()(error)),
     };
-    let mode = u32::try_from(entry.filemode()).ok().and_then(Mode::from_number);
+    let mode = u32::try_from(entry.filemode())
+        .ok()
+        .and_then(Mode::from_number);
     Ok(mode.map(|mode| Version {
         mode,
         blob: entry.id().to_string(),

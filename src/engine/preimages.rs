@@ -1,26 +1,42 @@
 //! The versions that patches were made for, found by the blob ids of their index lines: the bases of three-way merges.
 use super::matching;
 use crate::series::diff::{Direction, FileChange};
+use crate::upstream;
 use git2::{ObjectType, Oid, Repository};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where versions are looked for: object databases, and the results of earlier patches of the series.
 pub(super) struct PreImages {
-    repositories: Vec<Repository>,
+    own: Option<PathBuf>,
+    /// Opened when the first version is asked for: most patches fit without.
+    repositories: OnceCell<Vec<Repository>>,
     made: BTreeMap<String, Vec<u8>>,
 }
 
 impl PreImages {
-    /// Looks into these repositories; one that cannot be opened gives nothing.
-    pub(super) fn new(repositories: impl IntoIterator<Item = PathBuf>) -> Self {
+    /// Looks into the tree's own repository, where it has one, and those of all fetched trees.
+    pub(super) fn new(own: Option<&Path>) -> Self {
         Self {
-            repositories: repositories
-                .into_iter()
-                .filter_map(|path| Repository::open(path).ok())
-                .collect(),
+            own: own.map(Path::to_owned),
+            repositories: OnceCell::new(),
             made: BTreeMap::new(),
         }
+    }
+
+    fn repositories(&self) -> &[Repository] {
+        self.repositories.get_or_init(|| {
+            let fetched = upstream::cached()
+                .into_iter()
+                .map(|cached| cached.tree.path);
+            self.own
+                .iter()
+                .cloned()
+                .chain(fetched)
+                .filter_map(|path| Repository::open(path).ok())
+                .collect()
+        })
     }
 
     /// The content that a change was made for.
@@ -33,7 +49,7 @@ impl PreImages {
         if let Some((_, bytes)) = made.filter(|(known, _)| known.starts_with(id)) {
             return Some(bytes.clone());
         }
-        self.repositories.iter().find_map(|repository| {
+        self.repositories().iter().find_map(|repository| {
             let short = Oid::from_str(id).ok()?;
             let odb = repository.odb().ok()?;
             let full = odb.exists_prefix(short, id.len()).ok()?;

@@ -85,10 +85,6 @@ impl StateFolder {
         Self(git.join("umpatch"))
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -97,7 +93,10 @@ impl StateFolder {
         std::fs::create_dir_all(&self.0).map_err(EngineError::storage("make", &self.0))
     }
 
-    pub(super) fn read<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>, EngineError> {
+    pub(super) fn read<T: serde::de::DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, EngineError> {
         let path = self.file(name);
         match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes)

@@ -159,7 +159,11 @@ impl Switch {
 
     /// Does, or does again, every step after the decision.
     fn carry_out(&self, checkout: &Checkout) -> Result<(), EngineError> {
-        let before = self.files.iter().map(|file| file.look(checkout)).collect::<Result<Vec<_>, _>>()?;
+        let before = self
+            .files
+            .iter()
+            .map(|file| file.look(checkout))
+            .collect::<Result<Vec<_>, _>>()?;
         if let Some((name, step)) = &self.branch {
             if let Some(after) = &step.after {
                 set_branch(checkout, name, step.before.as_deref(), after, &self.why)?;
@@ -179,7 +183,14 @@ impl Switch {
             Some(record) => checkout.state.write(RECORD, record)?,
             None => checkout.state.remove(RECORD)?,
         }
-        if let Some((name, Step { before: Some(before), after: None })) = &self.branch {
+        if let Some((
+            name,
+            Step {
+                before: Some(before),
+                after: None,
+            },
+        )) = &self.branch
+        {
             delete_branch(checkout, name, before)?;
         }
         self.clear(checkout)
@@ -250,7 +261,9 @@ impl FileMove {
         let is = |version: &Option<Version>| -> Result<bool, EngineError> {
             Ok(match (version, &present) {
                 (None, Found::Nothing) => true,
-                (Some(version), Found::File(present)) => is_same(&load(checkout, version)?, present),
+                (Some(version), Found::File(present)) => {
+                    is_same(&load(checkout, version)?, present)
+                }
                 _ => false,
             })
         };
@@ -307,7 +320,12 @@ fn beside(checkout: &Checkout, path: &TreePath) -> PathBuf {
     full.with_file_name(format!(".{name}.umpatch-new"))
 }
 
-fn write_beside(checkout: &Checkout, path: &TreePath, version: &Version, ends: LineEnds) -> Result<(), EngineError> {
+fn write_beside(
+    checkout: &Checkout,
+    path: &TreePath,
+    version: &Version,
+    ends: LineEnds,
+) -> Result<(), EngineError> {
     let entry = load(checkout, version)?;
     let full = path.under(&checkout.root);
     let staged = beside(checkout, path);
@@ -392,16 +410,24 @@ fn set_branch(
     fault::step().map_err(EngineError::storage("write to", checkout.repository.path()))?;
     let writing = || EngineError::git(format!("set {name}"));
     let id = Oid::from_str(after).map_err(writing())?;
-    checkout.repository.reference(name, id, true, why).map_err(writing())?;
+    checkout
+        .repository
+        .reference(name, id, true, why)
+        .map_err(writing())?;
     Ok(())
 }
 
 fn set_head(checkout: &Checkout, after: &HeadAt, why: &str) -> Result<(), EngineError> {
     let writing = || EngineError::git("set HEAD");
-    let head = checkout.repository.find_reference("HEAD").map_err(writing())?;
+    let head = checkout
+        .repository
+        .find_reference("HEAD")
+        .map_err(writing())?;
     let is_there = match after {
         HeadAt::Branch(name) => head.symbolic_target() == Some(name.as_str()),
-        HeadAt::Detached(id) => head.target().is_some_and(|target| target.to_string() == *id),
+        HeadAt::Detached(id) => head
+            .target()
+            .is_some_and(|target| target.to_string() == *id),
     };
     if is_there {
         return Ok(());
@@ -426,7 +452,10 @@ fn delete_branch(checkout: &Checkout, name: &str, expected: &str) -> Result<(), 
         None => Ok(()),
         Some(id) if id.to_string() == expected => {
             fault::step().map_err(EngineError::storage("write to", checkout.repository.path()))?;
-            let mut reference = checkout.repository.find_reference(name).map_err(deleting())?;
+            let mut reference = checkout
+                .repository
+                .find_reference(name)
+                .map_err(deleting())?;
             reference.delete().map_err(deleting())
         }
         Some(_) => Err(EngineError::BranchExists(name.to_owned())),

@@ -1,9 +1,11 @@
 //! Takes an applied series out again: HEAD, index and files as they were, the branch of the patches deleted.
-use super::apply::{Applied, Outcome, PatchFate, PatchOutcome, moves_from, paths, refuse_edited, short};
+use super::EngineError;
+use super::apply::{
+    Applied, Outcome, PatchFate, PatchOutcome, moves_from, paths, refuse_edited, short,
+};
 use super::checkout::Checkout;
 use super::record::{FileVersions, Form, HeadAt, Record};
-use super::switch::{IndexPolicy, Recovered, Step, Switch, recover};
-use super::EngineError;
+use super::switch::{IndexPolicy, Step, Switch, recover};
 use git2::Oid;
 
 /// Takes the patches out of a tree, all or nothing.
@@ -91,12 +93,20 @@ fn leave_branch(
         return Err(EngineError::BranchExists(super::apply::short_name(&branch)));
     }
     // somebody else has switched away already: only the branch and the record are left to remove
-    let files = if on_branch { inverse(&record.files) } else { Vec::new() };
+    let files = if on_branch {
+        inverse(&record.files)
+    } else {
+        Vec::new()
+    };
     if on_branch {
         checkout.refuse_dirty(&paths(&files), head)?;
     }
     let tree = checkout.tree_of(head)?;
-    let policy = if on_branch { IndexPolicy::Follow } else { IndexPolicy::Keep };
+    let policy = if on_branch {
+        IndexPolicy::Follow
+    } else {
+        IndexPolicy::Keep
+    };
     let mut switch = Switch::new(
         &format!("umpatch: unapply {}", record.series),
         moves_from(checkout, files.clone(), tree)?,
