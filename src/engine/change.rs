@@ -118,10 +118,10 @@ fn one_file(
     if kind == Kind::Create || moves {
         for folder in after.folders() {
             let folder = TreePath::new(folder).ok();
-            if let Some(folder) = folder {
-                if matches!(files.find(&folder)?, Found::File(_)) {
-                    return refuse(after, "a folder on its path is a file");
-                }
+            if let Some(folder) = folder
+                && matches!(files.find(&folder)?, Found::File(_))
+            {
+                return refuse(after, "a folder on its path is a file");
             }
         }
     }

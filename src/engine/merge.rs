@@ -82,15 +82,15 @@ fn map_run(
             new_index,
             len,
         } = *operation
+            && old_index <= first
+            && last <= old_index + len
         {
-            if old_index <= first && last <= old_index + len {
-                let start = new_index + (run.start - old_index);
-                let end = new_index + (run.end - old_index);
-                // the ends of the file are neighbours too
-                let at_start = run.start == 0 && start != 0;
-                let at_end = run.end == base && end != ours;
-                return (!at_start && !at_end).then_some((start, end));
-            }
+            let start = new_index + (run.start - old_index);
+            let end = new_index + (run.end - old_index);
+            // the ends of the file are neighbours too
+            let at_start = run.start == 0 && start != 0;
+            let at_end = run.end == base && end != ours;
+            return (!at_start && !at_end).then_some((start, end));
         }
     }
     None

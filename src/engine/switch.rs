@@ -164,10 +164,10 @@ impl Switch {
             .iter()
             .map(|file| file.look(checkout))
             .collect::<Result<Vec<_>, _>>()?;
-        if let Some((name, step)) = &self.branch {
-            if let Some(after) = &step.after {
-                set_branch(checkout, name, step.before.as_deref(), after, &self.why)?;
-            }
+        if let Some((name, step)) = &self.branch
+            && let Some(after) = &step.after
+        {
+            set_branch(checkout, name, step.before.as_deref(), after, &self.why)?;
         }
         if let Some(step) = &self.head {
             set_head(checkout, &step.after, &self.why)?;

@@ -540,13 +540,14 @@ impl<'a> Parser<'a> {
 
     /// Takes in the `\ No newline at end of file` that may follow a line, in whatever language it is.
     fn with_note(&mut self, mut line: Line) -> Line {
-        if let Some(&note) = self.lines.get(self.next) {
-            if note.starts_with(b"\\ ") && line.form == LineForm::Full && line.text.ends_with(b"\n")
-            {
-                line.text.pop();
-                line.note = Some(note.to_vec());
-                self.next += 1;
-            }
+        if let Some(&note) = self.lines.get(self.next)
+            && note.starts_with(b"\\ ")
+            && line.form == LineForm::Full
+            && line.text.ends_with(b"\n")
+        {
+            line.text.pop();
+            line.note = Some(note.to_vec());
+            self.next += 1;
         }
         line
     }
