@@ -1,0 +1,1 @@
+"""One module per reported fault: SCENARIO, its header, and run(session)."""
