@@ -9,6 +9,7 @@ pub mod torch;
 
 pub use item::{Item, Mend, Need, State};
 pub use mend::{ProvisionError, Step, steps};
+pub use recipe::Gcc;
 
 use crate::progress::Progress;
 use crate::upstream::Version;
