@@ -645,3 +645,28 @@ fn what_is_no_report_is_refused_with_a_hint() {
             .stderr(predicates::str::contains("no report at"));
     }
 }
+
+#[test]
+fn a_run_cut_off_is_rebuilt_from_its_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = json!({
+        "at": "2026-01-02T03:04:05Z", "event": "run-start", "schema": "umpatch.journal/1", "umpatch": "0.1.0",
+        "fingerprint": {"key": "ab".repeat(32), "parts": {"device": "simulated"}},
+        "trust": "simulated", "require_hardware": false, "command": "umpatch verify --suite quick",
+    });
+    // the machine went down in the middle of a line
+    let text = format!("{header}\n{{\"at\": \"2026-01-02T03:04:06Z\", \"event\": \"phase-st");
+    fs::write(folder.path().join("journal.ndjson"), text).unwrap();
+    let output = umpatch()
+        .arg("report")
+        .arg(folder.path())
+        .assert()
+        .success();
+    let stdout = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(stdout.contains("in progress or was cut off"), "{stdout}");
+    assert!(!stdout.contains("PASS"), "{stdout}");
+    let written = report::read(&folder.path().join(report::DATA_FILE)).unwrap();
+    assert_eq!(written.state, RunState::Partial);
+    assert_eq!(written.command, "umpatch verify --suite quick");
+    assert!(folder.path().join("report.html").is_file());
+}

@@ -1,10 +1,14 @@
 //! `umpatch report`.
 use super::{Console, Global, Outcome};
+use crate::compare;
+use crate::error::Failure;
 use crate::exit::Exit;
 use crate::paths;
 use crate::report::document::{Report, Verdict};
 use crate::report::{self, Format, ReportError};
+use crate::run::journal;
 use anstyle::{AnsiColor, Style};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Render a run's report again
@@ -29,7 +33,7 @@ pub(super) struct Arguments {
 /// Runs the command.
 pub(super) fn run(_global: &Global, own: Arguments, console: &Console) -> Outcome {
     let folder = run_folder(&own.run)?;
-    let report = load(&own.run, &folder)?;
+    let report = load(&own.run, &folder, console)?;
     let mut files: Vec<PathBuf> = Vec::new();
     let mut text = String::new();
     match (own.format, &own.output) {
@@ -91,11 +95,23 @@ fn run_folder(run: &Path) -> Result<PathBuf, ReportError> {
     }
 }
 
-fn load(named: &Path, folder: &Path) -> Result<Report, ReportError> {
-    if named.is_file() {
-        report::read(named)
-    } else {
-        report::read(&folder.join(report::DATA_FILE))
+/// A file is taken at its word; a folder's report is rebuilt from its journal, so that a run in progress or cut off has
+/// one too, and read from its data only where there is no journal.
+fn load(named: &Path, folder: &Path, console: &Console) -> Result<Report, Failure> {
+    if named.is_file() && named.file_name() != Some(OsStr::new(journal::FILE)) {
+        return Ok(report::read(named)?);
+    }
+    let data = folder.join(report::DATA_FILE);
+    if !folder.join(journal::FILE).is_file() {
+        return Ok(report::read(&data)?);
+    }
+    match compare::report(folder) {
+        Ok(report) => Ok(report),
+        Err(error) if data.is_file() => {
+            console.note(&format!("{error}: taking {} instead", data.display()));
+            Ok(report::read(&data)?)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -3,7 +3,9 @@
 //! The template escapes every value; only the style sheet, the script and the plots, which we write ourselves, are marked
 //! safe.
 use super::curves::ScenarioCurves;
-use super::document::{ArmFigures, Arms, Fault, Finding, Report, Scenario, TestChange, Tests};
+use super::document::{
+    ArmFigures, Arms, Fault, Finding, FindingState, Report, Scenario, TestChange, Tests,
+};
 use super::{ReportError, figures, harmless, plot, summary};
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, context};
@@ -190,8 +192,9 @@ struct ScenarioView {
     patches: Vec<String>,
     settings: Vec<[String; 2]>,
     leading: State,
-    relative: State,
-    absolute: State,
+    judgements: Vec<(&'static str, State)>,
+    /// Whether the patched arm's faults show at once.
+    faults_open: bool,
     /// Slope, peak, reuse, waits, hazards, for the overview.
     overview: [String; 5],
     rows: Vec<MeasureRow>,
@@ -276,8 +279,11 @@ fn scenario(
             .collect(),
         settings: pairs(&scenario.settings),
         leading: state(summary::leading(scenario)),
-        relative: state(&scenario.relative),
-        absolute: state(&scenario.absolute),
+        judgements: summary::judgements(scenario)
+            .into_iter()
+            .map(|(about, finding)| (about, state(finding)))
+            .collect(),
+        faults_open: summary::leading(scenario).state == FindingState::Regression,
         overview,
         rows: measure_rows(scenario, measures),
         counters: counters(scenario),

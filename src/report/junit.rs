@@ -86,7 +86,10 @@ fn scenario_case(scenario: &Scenario) -> TestCase {
 
 fn details(scenario: &Scenario) -> String {
     let measures = summary::measures(scenario);
-    let mut lines = vec![format!("reproduces: {}", summary::reproduces(scenario))];
+    let mut lines = vec![format!(
+        "reproduces: {}",
+        summary::reproduces_text(scenario)
+    )];
     for measure in [
         measures.slope,
         measures.peak,

@@ -136,29 +136,43 @@ fn scenario_table(report: &Report, page: &mut Page) {
     if report.scenarios.is_empty() {
         return;
     }
-    let head = format!(
-        "### Scenarios: {}\n\n\
-         | scenario | finding | slope per step, stock → patched | peak | reuse | blocking waits | hazards |\n\
-         |-|-|-|-|-|-|-|\n",
+    page.add(&format!(
+        "### Scenarios: {}\n\n",
         summary::scenario_counts(report)
-    );
-    let rows = summary::gravest_first(report).into_iter().map(|index| {
-        let scenario = &report.scenarios[index];
-        let state = summary::leading(scenario).state;
-        let measures = summary::measures(scenario);
-        format!(
-            "| {} | {} {} | {} | {} | {} | {} | {} |\n",
-            code(&harmless::line(&scenario.id, harmless::NAME)),
-            summary::finding_sign(state),
-            summary::finding_word(state),
-            measures.slope.pair(),
-            measures.peak.pair(),
-            measures.reuse.pair(),
-            measures.waits.pair(),
-            measures.hazards.pair(),
-        )
-    });
-    page.add_rows(&head, rows, "\n");
+    ));
+    let sound =
+        |index: &usize| summary::leading(&report.scenarios[*index]).state == FindingState::Ok;
+    let (ok, to_tell): (Vec<usize>, Vec<usize>) =
+        summary::gravest_first(report).into_iter().partition(sound);
+    let columns = "| scenario | finding | slope per step, stock → patched | peak | reuse | blocking waits | hazards |\n\
+                   |-|-|-|-|-|-|-|\n";
+    let row = |index: &usize| scenario_row(&report.scenarios[*index]);
+    if !to_tell.is_empty() {
+        page.add_rows(columns, to_tell.iter().map(row), "\n");
+    }
+    if !ok.is_empty() {
+        let head = format!(
+            "<details><summary>{} that are ok</summary>\n\n{columns}",
+            ok.len()
+        );
+        page.add_rows(&head, ok.iter().map(row), "\n</details>\n\n");
+    }
+}
+
+fn scenario_row(scenario: &Scenario) -> String {
+    let state = summary::leading(scenario).state;
+    let measures = summary::measures(scenario);
+    format!(
+        "| {} | {} {} | {} | {} | {} | {} | {} |\n",
+        code(&harmless::line(&scenario.id, harmless::NAME)),
+        summary::finding_sign(state),
+        summary::finding_word(state),
+        measures.slope.pair(),
+        measures.peak.pair(),
+        measures.reuse.pair(),
+        measures.waits.pair(),
+        measures.hazards.pair(),
+    )
 }
 
 fn tests(report: &Report, page: &mut Page) {
@@ -256,13 +270,10 @@ fn scenario_details(scenario: &Scenario) -> String {
     );
     let _ = writeln!(
         text,
-        "Reproduces {}.\n",
-        prose(&summary::reproduces(scenario))
+        "Reproduces: {}\n",
+        prose(&summary::reproduces_text(scenario))
     );
-    for (name, finding) in [
-        ("against stock", &scenario.relative),
-        ("by itself", &scenario.absolute),
-    ] {
+    for (name, finding) in summary::judgements(scenario) {
         let _ = writeln!(
             text,
             "- {name}: {}: {}",

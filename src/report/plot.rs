@@ -30,7 +30,7 @@ pub(super) struct Plot {
     pub(super) words: String,
 }
 
-/// Draws the plot; none when neither arm has a curve.
+/// Draws the plot; none when neither arm has a curve of at least two steps.
 pub(super) fn draw(
     scenario: &Scenario,
     number: usize,
@@ -44,12 +44,11 @@ pub(super) fn draw(
         return Ok(None);
     };
     let first = points().map(|point| point.step).min().unwrap_or(0);
+    if first == last {
+        return Ok(None);
+    }
     let top = points().map(|point| point.high).fold(0.0, f64::max) / MIB;
-    let steps = first as f64..if last > first {
-        last as f64
-    } else {
-        first as f64 + 1.0
-    };
+    let steps = first as f64..last as f64;
     let memory = 0.0..if top > 0.0 { top * 1.08 } else { 1.0 };
     let mut svg = String::new();
     let scale = paint(&mut svg, scenario, curves, steps, memory)
@@ -94,7 +93,7 @@ fn paint(
         .x_labels(6)
         .y_labels(5)
         .x_desc("step")
-        .x_label_formatter(&|step| super::figures::count(step.round()))
+        .x_label_formatter(&|step| axis_step(*step))
         .y_label_formatter(&|size| axis_size(*size, memory.end))
         .label_style(font())
         .axis_desc_style(font())
@@ -196,6 +195,15 @@ fn fitted(figures: &ArmFigures, steps: &std::ops::Range<f64>, top: f64) -> Optio
     let line = vec![at(from), at(steps.end)];
     let visible = |point: &(f64, f64)| point.1.is_finite() && (0.0..=top).contains(&point.1);
     (from < steps.end && line.iter().all(visible)).then_some(line)
+}
+
+/// Steps are whole: a mark between two of them has no name.
+fn axis_step(step: f64) -> String {
+    if (step - step.round()).abs() > 1e-6 {
+        String::new()
+    } else {
+        super::figures::count(step.round())
+    }
 }
 
 fn axis_size(size: f64, top: f64) -> String {

@@ -534,12 +534,32 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-/// What a scenario reproduces, with the public reports written out.
-pub(super) fn reproduces(scenario: &Scenario) -> String {
-    mentions(&harmless::line(&scenario.reproduces, harmless::SENTENCE))
+/// What a scenario reproduces, with the public reports that it names.
+pub(super) fn reproduces(scenario: &Scenario) -> Vec<Mention> {
+    match scenario.reproduces.trim() {
+        "" | "ours" => mentions("no public report: a check of our own"),
+        text => mentions(&harmless::line(text, harmless::SENTENCE)),
+    }
+}
+
+/// The same as one text, with the public reports written out.
+pub(super) fn reproduces_text(scenario: &Scenario) -> String {
+    reproduces(scenario)
         .into_iter()
         .map(|part| part.text)
         .collect()
+}
+
+/// A scenario's judgements with what each is about; one line where both say the same.
+pub(super) fn judgements(scenario: &Scenario) -> Vec<(&'static str, &Finding)> {
+    if scenario.relative == scenario.absolute {
+        vec![("Against stock and by itself", &scenario.relative)]
+    } else {
+        vec![
+            ("Against stock", &scenario.relative),
+            ("By itself", &scenario.absolute),
+        ]
+    }
 }
 
 #[cfg(test)]

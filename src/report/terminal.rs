@@ -8,6 +8,8 @@ const COLUMNS: usize = 100;
 /// Lines of each list that are shown before the rest is only counted.
 const REASONS: usize = 8;
 const CHANGES: usize = 12;
+/// Rows of scenarios; sound ones beyond it are only counted, the others always shown.
+const ROWS: usize = 20;
 /// Characters of a scenario's id that are kept however wide the figures are.
 const SHORTEST_ID: usize = 16;
 /// Bytes of a sentence; the page has more of it.
@@ -112,11 +114,23 @@ fn scenarios(report: &Report, text: &mut String) {
         "reuse",
     ];
     let mut rows = vec![header.map(str::to_owned)];
-    for index in summary::gravest_first(report) {
-        rows.push(cells(&report.scenarios[index]));
+    let order = summary::gravest_first(report);
+    let sound =
+        |index: &usize| summary::leading(&report.scenarios[*index]).state == FindingState::Ok;
+    let to_tell = order.iter().filter(|index| !sound(index)).count();
+    let shown = order.len().min(to_tell.max(ROWS));
+    for index in &order[..shown] {
+        rows.push(cells(&report.scenarios[*index]));
     }
     table(text, &rows);
-    for index in summary::gravest_first(report) {
+    if shown < order.len() {
+        let _ = writeln!(
+            text,
+            "  and {} more that are ok (report.html)",
+            order.len() - shown
+        );
+    }
+    for index in order {
         let scenario = &report.scenarios[index];
         let finding = summary::leading(scenario);
         if !matches!(finding.state, FindingState::Ok | FindingState::Improved) {
