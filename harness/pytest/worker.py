@@ -269,7 +269,7 @@ def limit_memory(limit: int | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Runs tests on command; see the module's text.")
-    parser.add_argument("file", help="the test file")
+    parser.add_argument("file", help="the test file, relative to the root")
     parser.add_argument("--root", required=True, help="the folder that test ids are relative to")
     parser.add_argument("--log", required=True, help="the file that everything printed goes to")
     parser.add_argument("--list", action="store_true", help="tell the ids of all tests")
@@ -296,7 +296,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         platform.mac_ver = lambda *_, **__: answer
 
     here = os.path.dirname(os.path.abspath(__file__))
-    command = [options.file, f"--rootdir={options.root}", "-c", os.path.join(here, "pytest.ini"), "--noconftest"]
+    settings = os.path.join(here, "pytest.ini")
+    file = os.path.join(options.root, options.file)
+    command = [file, f"--rootdir={options.root}", "-c", settings, "--noconftest"]
     if options.select:
         command += ["-k", options.select]
     status = pytest.main(command, plugins=[Worker(events, commands, log, options.list)])

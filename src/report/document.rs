@@ -147,6 +147,52 @@ pub struct Tests {
     pub pass_rate: Arms<PassRate>,
     /// Tests whose outcome differs, with their class.
     pub changes: Vec<TestChange>,
+    /// Failures of both arms by their known reason; those without one come last, under an empty reason.
+    #[serde(default)]
+    pub failures: Vec<FailureGroup>,
+    /// Selected tests that did not run.
+    #[serde(default)]
+    pub not_run: Arms<u64>,
+    /// Worker processes that died although no test was at hand, mostly on their way out.
+    #[serde(default)]
+    pub exit_crashes: Arms<u64>,
+    /// Tests in which upstream's own leak check found a leak; absent when the check did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaks: Option<Arms<Vec<String>>>,
+    /// Sum of the tests' own times in seconds.
+    #[serde(default)]
+    pub seconds: Arms<f64>,
+    /// Whether the baseline is a recording (a JUnit file) and was not run.
+    #[serde(default)]
+    pub baseline_recorded: bool,
+}
+
+/// Failures that share a reason.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailureGroup {
+    /// The reason's name in the list of expected failures; empty for failures that nothing explains.
+    pub reason: String,
+    /// It in one sentence.
+    pub why: String,
+    /// How many tests, per arm.
+    pub count: Arms<u64>,
+    /// The first few ids.
+    pub examples: Vec<String>,
+}
+
+/// What a change says about the patches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bearing {
+    /// It counts against them.
+    Against,
+    /// It would, but the evidence does not decide.
+    Undecided,
+    /// Nothing.
+    #[default]
+    Neutral,
+    /// It counts in their favour.
+    InFavour,
 }
 
 /// Counts by outcome.
@@ -192,6 +238,15 @@ pub struct TestChange {
     /// Last output of the failing arm, shortened.
     #[serde(default)]
     pub excerpt: String,
+    /// Why it fails, where the list of expected failures knows it.
+    #[serde(default)]
+    pub reason: String,
+    /// The figures behind the class, in words.
+    #[serde(default)]
+    pub evidence: String,
+    /// What it says about the patches.
+    #[serde(default)]
+    pub bearing: Bearing,
 }
 
 /// One scenario in both arms.

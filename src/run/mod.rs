@@ -5,3 +5,4 @@ pub mod journal;
 pub mod process;
 pub mod recorded;
 pub mod scenarios;
+pub mod tests;

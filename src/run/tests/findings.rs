@@ -1,0 +1,227 @@
+//! What the tests showed, as the report's data, and the lines that argue for a verdict. Pure.
+use super::classify::Evidence;
+use super::expected::Expected;
+use super::ledger::{Id, Ledger, Row};
+use super::outcome::{Outcome, Quality};
+use super::suite::LeakCheck;
+use crate::report::document::{
+    Arms, Bearing, FailureGroup, PassRate, Reason, TestChange, TestCounts, Tests, Verdict,
+};
+use crate::run::job::Arm;
+use crate::stats::proportion::wilson;
+use std::collections::{BTreeMap, HashSet};
+
+/// Lines of one kind that argue for a verdict one by one; the rest is summed up.
+const LINES: usize = 20;
+/// Ids that a group of failures names.
+const EXAMPLES: usize = 10;
+
+/// What the tests showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// The report's section.
+    pub tests: Tests,
+    /// What argues for which verdict, gravest first; empty when nothing argues against a pass.
+    pub reasons: Vec<Reason>,
+}
+
+pub(super) fn of(
+    evidence: &Evidence<'_>,
+    leak_check: LeakCheck,
+    baseline_recorded: bool,
+) -> Findings {
+    let ledger = evidence.ledger;
+    let rows = |arm: Arm| selected(ledger, arm, evidence.chosen);
+    let both = |of: &dyn Fn(Arm) -> u64| Arms {
+        baseline: of(Arm::Baseline),
+        patched: of(Arm::Patched),
+    };
+    let baseline = counts(&rows(Arm::Baseline));
+    let patched = counts(&rows(Arm::Patched));
+    let not_run = both(&|arm| {
+        let record = ledger.arm(arm);
+        let wanted = record
+            .collected
+            .iter()
+            .filter(|id| evidence.chosen.is_none_or(|chosen| chosen.contains(id)))
+            .filter(|id| {
+                record
+                    .rows
+                    .get(id)
+                    .is_none_or(|row| row.outcome == Outcome::NotRun)
+            });
+        wanted.count() as u64
+    });
+    let changes = evidence.changes();
+    let tests = Tests {
+        baseline,
+        patched,
+        pass_rate: Arms {
+            baseline: rate(&baseline),
+            patched: rate(&patched),
+        },
+        failures: groups(ledger, evidence.expected, evidence.chosen),
+        not_run,
+        exit_crashes: both(&|arm| ledger.arm(arm).deaths.len() as u64),
+        leaks: (leak_check == LeakCheck::On).then(|| Arms {
+            baseline: leaks(ledger, &rows(Arm::Baseline)),
+            patched: leaks(ledger, &rows(Arm::Patched)),
+        }),
+        seconds: Arms {
+            baseline: rows(Arm::Baseline).iter().map(|(_, row)| row.seconds).sum(),
+            patched: rows(Arm::Patched).iter().map(|(_, row)| row.seconds).sum(),
+        },
+        baseline_recorded,
+        changes,
+    };
+    let reasons = reasons(ledger, &tests);
+    Findings { tests, reasons }
+}
+
+fn selected<'a>(ledger: &'a Ledger, arm: Arm, chosen: Option<&HashSet<Id>>) -> Vec<(Id, &'a Row)> {
+    let record = ledger.arm(arm);
+    record
+        .collected
+        .iter()
+        .filter(|id| chosen.is_none_or(|chosen| chosen.contains(id)))
+        .filter_map(|id| record.rows.get(id).map(|row| (*id, row)))
+        .collect()
+}
+
+fn counts(rows: &[(Id, &Row)]) -> TestCounts {
+    let mut counts = TestCounts::default();
+    for (_, row) in rows {
+        let count = match row.outcome {
+            Outcome::Passed => &mut counts.passed,
+            Outcome::Failed | Outcome::Error => &mut counts.failed,
+            Outcome::Skipped => &mut counts.skipped,
+            Outcome::Xfailed => &mut counts.xfailed,
+            Outcome::Xpassed => &mut counts.xpassed,
+            Outcome::Crashed => &mut counts.crashed,
+            Outcome::TimedOut => &mut counts.timed_out,
+            Outcome::NotRun => continue,
+        };
+        *count += 1;
+    }
+    counts
+}
+
+fn rate(counts: &TestCounts) -> PassRate {
+    let ran = counts.passed
+        + counts.failed
+        + counts.xfailed
+        + counts.xpassed
+        + counts.crashed
+        + counts.timed_out;
+    PassRate {
+        rate: if ran == 0 {
+            0.0
+        } else {
+            counts.passed as f64 / ran as f64
+        },
+        interval: wilson(counts.passed, ran),
+    }
+}
+
+fn groups(ledger: &Ledger, expected: &Expected, chosen: Option<&HashSet<Id>>) -> Vec<FailureGroup> {
+    // unexplained ones under a key that sorts last
+    let mut groups: BTreeMap<(bool, String), FailureGroup> = BTreeMap::new();
+    for arm in Arm::ALL {
+        for (id, row) in selected(ledger, arm, chosen) {
+            if row.outcome.quality() != Quality::Bad {
+                continue;
+            }
+            let name = ledger.name(id);
+            let reason = expected.reason(name, row.outcome, &row.message);
+            let key = (
+                reason.is_none(),
+                reason.map(|reason| reason.name.clone()).unwrap_or_default(),
+            );
+            let group = groups.entry(key).or_insert_with(|| FailureGroup {
+                reason: reason.map(|reason| reason.name.clone()).unwrap_or_default(),
+                why: reason.map(|reason| reason.why.clone()).unwrap_or_default(),
+                ..FailureGroup::default()
+            });
+            match arm {
+                Arm::Baseline => group.count.baseline += 1,
+                Arm::Patched => group.count.patched += 1,
+            }
+            if group.examples.len() < EXAMPLES && !group.examples.iter().any(|known| known == name)
+            {
+                group.examples.push(name.to_owned());
+            }
+        }
+    }
+    groups.into_values().collect()
+}
+
+/// Upstream's check fails a test with "MPS driver API confirmed a leak in …".
+fn leaks(ledger: &Ledger, rows: &[(Id, &Row)]) -> Vec<String> {
+    rows.iter()
+        .filter(|(_, row)| {
+            row.outcome.quality() == Quality::Bad && row.message.contains("confirmed a leak")
+        })
+        .map(|(id, _)| ledger.name(*id).to_owned())
+        .collect()
+}
+
+fn reasons(ledger: &Ledger, tests: &Tests) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    lines(tests, Bearing::Against, Verdict::Regression, &mut reasons);
+    for arm in Arm::ALL {
+        if ledger.arm(arm).out_of_time {
+            reasons.push(Reason {
+                verdict: Verdict::Inconclusive,
+                subject: String::new(),
+                text: format!(
+                    "the time for the run was over before all tests of the {arm} arm ran"
+                ),
+            });
+        }
+    }
+    lines(
+        tests,
+        Bearing::Undecided,
+        Verdict::Inconclusive,
+        &mut reasons,
+    );
+    let ran = |counts: &TestCounts| {
+        counts.passed
+            + counts.failed
+            + counts.xfailed
+            + counts.xpassed
+            + counts.crashed
+            + counts.timed_out
+    };
+    if reasons.is_empty() && (ran(&tests.baseline) == 0 || ran(&tests.patched) == 0) {
+        reasons.push(Reason {
+            verdict: Verdict::NothingRan,
+            subject: String::new(),
+            text: "no test ran in both arms".to_owned(),
+        });
+    }
+    reasons
+}
+
+fn lines(tests: &Tests, bearing: Bearing, verdict: Verdict, reasons: &mut Vec<Reason>) {
+    let concerned: Vec<&TestChange> = tests
+        .changes
+        .iter()
+        .filter(|change| change.bearing == bearing)
+        .collect();
+    reasons.extend(concerned.iter().take(LINES).map(|change| Reason {
+        verdict,
+        subject: change.id.clone(),
+        text: format!(
+            "{}: {} in the baseline, {} with the patches; {}",
+            change.class, change.baseline, change.patched, change.evidence
+        ),
+    }));
+    if concerned.len() > LINES {
+        reasons.push(Reason {
+            verdict,
+            subject: String::new(),
+            text: format!("{} more tests of this kind", concerned.len() - LINES),
+        });
+    }
+}
