@@ -538,7 +538,7 @@ def test_slow(n): time.sleep(0.2)
 
 #[test]
 fn a_test_that_prints_without_end_is_ended() {
-    let mut stage = Stage::new(&file(
+    let stage = Stage::new(&file(
         "
 def test_a(): pass
 def test_talks():
