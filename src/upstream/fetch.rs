@@ -135,11 +135,12 @@ fn debian(
         return from_cache(cached);
     }
     let tarball = Apt::of_machine(suite)?.tarball(version, progress)?;
+    let release = Some(tarball.listing.version.clone());
     let origin = Origin::Debian {
         listing: tarball.listing,
         sha256: tarball.sha256,
     };
-    unpacked(&tarball.path, origin, progress)
+    unpacked(&tarball.path, origin, release, progress)
 }
 
 fn archive(
@@ -167,18 +168,20 @@ fn archive(
     if let Some(cached) = there {
         return from_cache(cached);
     }
-    let name = file.file_name().unwrap_or_default();
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let release = Version::in_name(&name);
     let origin = Origin::Archive {
-        name: name.to_string_lossy().into_owned(),
+        name: name.into_owned(),
         sha256,
     };
-    unpacked(file, origin, progress)
+    unpacked(file, origin, release, progress)
 }
 
 /// Unpacks an archive into the store.
 fn unpacked(
     file: &Path,
     origin: Origin,
+    release: Option<Version>,
     progress: &dyn Progress,
 ) -> Result<Fetched, UpstreamError> {
     let staging = store::staging()?;
@@ -194,7 +197,12 @@ fn unpacked(
     })?;
     progress.stage("record the base commit");
     let base = base_commit::create(staging.path(), &message(&tree), progress)?.to_string();
-    let cached = store::adopt(staging, &tree, Record { origin, base })?;
+    let record = Record {
+        origin,
+        release,
+        base,
+    };
+    let cached = store::adopt(staging, &tree, record)?;
     Ok(Fetched {
         cached,
         arrival: Arrival::Brought,
@@ -229,6 +237,7 @@ fn repository(
             address: location.text(),
             reference: reference.unwrap_or("HEAD").to_owned(),
         },
+        release: reference.and_then(|name| name.parse().ok()),
         base: tree.commit.clone().unwrap_or_default(),
     };
     let cached = store::adopt(staging, &tree, record)?;
@@ -268,6 +277,7 @@ fn folder(
         tree: Tree::read(&tree.path)?,
         record: Record {
             origin: Origin::Folder,
+            release: None,
             base,
         },
     };

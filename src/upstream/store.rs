@@ -6,6 +6,7 @@ use super::base_commit::GIT;
 use super::checksum::Checksum;
 use super::error::UpstreamError;
 use super::tree::Tree;
+use super::version::Version;
 use crate::paths;
 use crate::progress::Progress;
 use crate::run::process::interrupted;
@@ -57,6 +58,9 @@ pub enum Origin {
 pub struct Record {
     /// Where it came from.
     pub origin: Origin,
+    /// The release, where the origin says it: a tree's own `version.txt` does not tell 2.1.0 from 2.1.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<Version>,
     /// The commit that holds it as it came.
     pub base: String,
 }
@@ -137,17 +141,22 @@ pub(super) fn adopt(
     tree: &Tree,
     record: Record,
 ) -> Result<Cached, UpstreamError> {
-    let path = staging.path().join(GIT).join(RECORD);
-    serde_json::to_vec_pretty(&record)
-        .map_err(std::io::Error::other)
-        .and_then(|json| std::fs::write(&path, json))
-        .map_err(UpstreamError::storage("write", path))?;
+    write_record(staging.path(), &record)?;
     let short = record.base.get(..10).unwrap_or(&record.base);
-    let name = format!("{}-{short}", tree.version);
+    let version = record
+        .release
+        .as_ref()
+        .map_or_else(|| tree.version.clone(), Version::to_string);
+    let name = format!("{version}-{short}");
     let target = trees().join(&name);
-    if let Some(cached) = read(&target) {
+    if read(&target).is_some() {
+        // the same bytes by another way: the newest way counts
+        write_record(&target, &record)?;
         remember(Path::new(&name))?;
-        return Ok(cached);
+        return Ok(Cached {
+            tree: Tree::read(&target)?,
+            record,
+        });
     }
     if target.exists() {
         let trash = self::staging()?;
@@ -162,6 +171,27 @@ pub(super) fn adopt(
         tree: Tree::read(&target)?,
         record,
     })
+}
+
+fn write_record(tree: &Path, record: &Record) -> Result<(), UpstreamError> {
+    let folder = tree.join(GIT);
+    let path = folder.join(RECORD);
+    let written = serde_json::to_vec_pretty(record)
+        .map_err(std::io::Error::other)
+        .and_then(|json| {
+            let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+            std::io::Write::write_all(&mut file, &json)?;
+            file.persist(&path).map_err(|error| error.error)
+        });
+    written
+        .map(|_| ())
+        .map_err(UpstreamError::storage("write", path))
+}
+
+/// The record in a tree, if it is one that we brought.
+pub(super) fn record(tree: &Path) -> Option<Record> {
+    let text = std::fs::read_to_string(tree.join(GIT).join(RECORD)).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 /// Makes a tree the last fetched, by its name in the store or by its absolute path.
@@ -184,8 +214,7 @@ pub(super) fn remember(tree: &Path) -> Result<(), UpstreamError> {
 
 /// The tree of that folder, if it is one of ours and sound.
 fn read(path: &Path) -> Option<Cached> {
-    let text = std::fs::read_to_string(path.join(GIT).join(RECORD)).ok()?;
-    let record = serde_json::from_str(&text).ok()?;
+    let record = record(path)?;
     let tree = Tree::read(path).ok()?;
     tree.commit.as_ref()?;
     Some(Cached { tree, record })

@@ -36,8 +36,9 @@ impl Tree {
         }
         let text = |relative: &str| std::fs::read_to_string(path.join(relative)).ok();
         let recognition = recognise(text);
-        let version = text("version.txt")
-            .and_then(|line| Version::of_tree(&line))
+        let version = store::record(&path)
+            .and_then(|record| record.release)
+            .or_else(|| Version::of_tree(&text("version.txt")?))
             .map_or_else(|| "unknown".to_owned(), |version| version.to_string());
         let commit = Repository::open(&path).ok().and_then(|repository| {
             Some(

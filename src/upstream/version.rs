@@ -48,6 +48,19 @@ impl Version {
         digits[..end].parse().ok()
     }
 
+    /// The release that a file's name tells: `pytorch-v2.1.2.tar.gz` holds `2.1.2`.
+    #[must_use]
+    pub fn in_name(name: &str) -> Option<Self> {
+        name.split(['-', '_', '+']).find_map(|part| {
+            let part = part.strip_prefix('v').unwrap_or(part);
+            let end = part
+                .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+                .unwrap_or(part.len());
+            let version: Self = part[..end].trim_end_matches('.').parse().ok()?;
+            (version.numbers.len() == 3).then_some(version)
+        })
+    }
+
     /// The upstream release of a distribution's version: `2.6.0+dfsg-7` is `2.6.0`.
     #[must_use]
     pub fn of_package(text: &str) -> Option<Self> {
@@ -111,5 +124,15 @@ mod tests {
         assert_eq!(Version::of_package("2.6.0+dfsg-7"), release);
         assert_eq!(Version::of_package("1:2.6.0~rc1-1"), release);
         assert_eq!(Version::of_tree("unknown"), None);
+        for name in [
+            "pytorch-v2.6.0.tar.gz",
+            "pytorch_2.6.0+dfsg.orig.tar.xz",
+            "v2.6.0.zip",
+        ] {
+            assert_eq!(Version::in_name(name), release, "{name}");
+        }
+        for name in ["pytorch.tar.gz", "tree-2.tar", "main.zip", "a-2.6.tar"] {
+            assert_eq!(Version::in_name(name), None, "{name}");
+        }
     }
 }

@@ -166,7 +166,11 @@ impl Explain for AptError {
     fn exit(&self) -> Exit {
         match self {
             Self::Process(error) => error.exit(),
-            Self::UnknownVersion { .. } => Exit::Usage,
+            Self::UnknownVersion { .. }
+            | Self::Failed {
+                complaint: Complaint::NoSuchSuite,
+                ..
+            } => Exit::Usage,
             _ => Exit::PatchOrBuildFailed,
         }
     }
@@ -318,7 +322,10 @@ impl Apt {
         &self,
         progress: &dyn Progress,
     ) -> Result<(Vec<Listing>, Vec<(String, Complaint)>), AptError> {
-        let search = self.search(None, progress)?;
+        let mut search = Search::default();
+        for suite in &self.suites {
+            self.ask_next(suite, &mut search, progress)?;
+        }
         let listings = search.found.into_iter().map(|found| found.listing);
         Ok((listings.collect(), search.silent))
     }
@@ -331,28 +338,41 @@ impl Apt {
         if let Some(tarball) = self.downloaded(version) {
             return Ok(tarball);
         }
-        let search = self.search(Some(version), progress)?;
-        let (wanted, others): (Vec<Found>, Vec<Found>) = search
-            .found
-            .into_iter()
-            .partition(|found| &found.listing.version == version);
-        let others: Vec<Listing> = others.into_iter().map(|found| found.listing).collect();
-        let Some(found) = wanted.last() else {
-            return Err(AptError::UnknownVersion {
-                version: version.clone(),
-                offered: others,
-                silent: search.silent,
-                log: self.log.clone(),
-            });
-        };
-        match self.download(found, progress) {
-            Err(AptError::Gone { listing, log, .. }) => Err(AptError::Gone {
-                listing,
-                others,
-                log,
-            }),
-            result => result,
+        let mut search = Search::default();
+        let mut gone: Option<Listing> = None;
+        for suite in &self.suites {
+            self.ask_next(suite, &mut search, progress)?;
+            for found in &search.found {
+                let listing = &found.listing;
+                let tried = gone
+                    .as_ref()
+                    .is_some_and(|gone| gone.package_version == listing.package_version);
+                if &listing.suite != suite || &listing.version != version || tried {
+                    continue;
+                }
+                match self.download(found, progress) {
+                    Err(AptError::Gone { listing, .. }) => {
+                        // another suite may have it in another package, or list another version
+                        gone.get_or_insert(*listing);
+                    }
+                    result => return result,
+                }
+            }
         }
+        let log = self.log.clone();
+        Err(match gone {
+            Some(listing) => AptError::Gone {
+                listing: Box::new(listing),
+                others: search.versions_but(version),
+                log,
+            },
+            None => AptError::UnknownVersion {
+                version: version.clone(),
+                offered: search.versions_but(version),
+                silent: search.silent,
+                log,
+            },
+        })
     }
 
     /// A tarball of the version that an earlier run downloaded and verified.
@@ -374,43 +394,26 @@ impl Apt {
         })
     }
 
-    /// Asks the suites in order, until one lists `version`.
-    fn search(
+    /// Asks one more suite. That it is not offered, or cannot be had while others could, is noted and no failure.
+    fn ask_next(
         &self,
-        version: Option<&Version>,
+        suite: &str,
+        search: &mut Search,
         progress: &dyn Progress,
-    ) -> Result<Search, AptError> {
-        let mut search = Search::default();
-        for suite in &self.suites {
-            progress.stage(&format!("ask suite {suite} for {PACKAGE}"));
-            match self.ask(suite) {
-                Ok(found) => search.found.extend(found),
-                Err(AptError::Failed {
-                    complaint: Complaint::NoSuchSuite,
-                    ..
-                }) if self.suites.len() > 1 => {
-                    search.silent.push((suite.clone(), Complaint::NoSuchSuite));
-                }
-                Err(AptError::Failed { complaint, .. })
-                    if self.suites.len() > 1
-                        && !search.found.is_empty()
-                        && complaint != Complaint::Storage =>
-                {
-                    search.silent.push((suite.clone(), complaint));
-                }
-                Err(error) => return Err(error),
+    ) -> Result<(), AptError> {
+        progress.stage(&format!("ask suite {suite} for {PACKAGE}"));
+        match self.ask(suite) {
+            Ok(found) => search.found.extend(found),
+            Err(AptError::Failed { complaint, .. })
+                if self.suites.len() > 1
+                    && (complaint == Complaint::NoSuchSuite || !search.found.is_empty())
+                    && complaint != Complaint::Storage =>
+            {
+                search.silent.push((suite.to_owned(), complaint));
             }
-            let done = |wanted: &Version| {
-                search
-                    .found
-                    .iter()
-                    .any(|found| &found.listing.version == wanted)
-            };
-            if version.is_some_and(done) {
-                break;
-            }
+            Err(error) => return Err(error),
         }
-        Ok(search)
+        Ok(())
     }
 
     /// What a suite lists, from the first archive that offers it.
@@ -610,6 +613,23 @@ struct Search {
     found: Vec<Found>,
     /// Suites that could not be asked.
     silent: Vec<(String, Complaint)>,
+}
+
+impl Search {
+    /// One listing of each version other than `version`.
+    fn versions_but(&self, version: &Version) -> Vec<Listing> {
+        let mut listings: Vec<Listing> = Vec::new();
+        for found in &self.found {
+            let listing = &found.listing;
+            let known = listings
+                .iter()
+                .any(|other| other.version == listing.version);
+            if &listing.version != version && !known {
+                listings.push(listing.clone());
+            }
+        }
+        listings
+    }
 }
 
 impl Place {
