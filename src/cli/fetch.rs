@@ -18,21 +18,18 @@ use std::path::PathBuf;
 /// its archive, without root, without a change to the machine. The tree becomes a git repository with one commit, which is
 /// the same on every machine. Other commands use the tree that was fetched last.
 #[derive(Debug, clap::Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   umpatch fetch                                 the default release
   umpatch fetch 2.6.0 --suite trixie            from one suite only
   umpatch fetch --list                          what the suites list, and what is here already
   umpatch fetch git URL --ref v2.6.0            one commit of a repository
   umpatch fetch archive pytorch.tar.gz --sha256 HEX
-  umpatch fetch dir ~/src/pytorch               a checkout of yours, used in place"
-)]
+  umpatch fetch dir ~/src/pytorch               a checkout of yours, used in place")]
 pub(super) struct Arguments {
-    /// The release
-    #[arg(value_name = "VERSION", default_value = DEFAULT_VERSION)]
-    release: Version,
+    /// The release [default: 2.6.0]
+    #[arg(value_name = "VERSION")]
+    release: Option<Version>,
     /// Ask this suite only
     #[arg(long)]
     suite: Option<String>,
@@ -138,9 +135,17 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
 }
 
 fn request(own: Arguments) -> Result<Request, Failure> {
+    if own.from.is_some() && (own.release.is_some() || own.suite.is_some()) {
+        return Err(Failure::usage(
+            "VERSION and --suite do not go before a subcommand",
+        ));
+    }
     Ok(match own.from {
         None => Request::Debian {
-            version: own.release,
+            version: match own.release {
+                Some(release) => release,
+                None => default_version()?,
+            },
             suite: own.suite,
         },
         Some(From::Debian { release, suite }) => Request::Debian {
@@ -170,6 +175,12 @@ fn request(own: Arguments) -> Result<Request, Failure> {
             },
         },
     })
+}
+
+fn default_version() -> Result<Version, Failure> {
+    DEFAULT_VERSION
+        .parse()
+        .map_err(|error: upstream::BadVersion| Failure::usage(error.to_string()))
 }
 
 fn text(fetched: &Fetched) -> String {

@@ -22,7 +22,7 @@ pub enum Complaint {
 }
 
 /// Words of apt's messages, most telling first: a file that is gone also counts as a failure to fetch.
-const WORDS: [(&str, Complaint); 25] = [
+const WORDS: [(&str, Complaint); 26] = [
     ("No space left on device", Complaint::Storage),
     ("Disk quota exceeded", Complaint::Storage),
     ("Read-only file system", Complaint::Storage),
@@ -48,6 +48,7 @@ const WORDS: [(&str, Complaint); 25] = [
     ("does not have a Release file", Complaint::NoSuchSuite),
     ("404  Not Found", Complaint::Gone),
     ("File not found", Complaint::Gone),
+    ("Failed to stat", Complaint::Gone),
 ];
 
 impl Complaint {
