@@ -104,6 +104,15 @@ fn every_table_has_headers_and_every_plot_a_name() {
 }
 
 #[test]
+fn public_reports_are_links_and_our_own_checks_say_so() {
+    let mut report = recorded("pass");
+    report.scenarios[1].reproduces = "ours".to_owned();
+    let page = report::render(&report, &fixture("pass"), Format::Html).unwrap();
+    assert!(page.contains("issues/167940\">pytorch/pytorch#167940</a>"));
+    assert!(page.contains("no public report: a check of our own"));
+}
+
+#[test]
 fn plots_show_both_arms_apart_without_colour() {
     let page = rendered("regression", Format::Html);
     let plot = &page[page.find("<svg").unwrap()..page.find("</svg>").unwrap()];

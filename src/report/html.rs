@@ -270,7 +270,7 @@ fn scenario(
         anchor: format!("scenario-{number}"),
         id: harmless::line(&scenario.id, harmless::NAME),
         title: harmless::line(&scenario.title, harmless::SENTENCE),
-        reproduces: summary::mentions(&harmless::line(&scenario.reproduces, harmless::SENTENCE)),
+        reproduces: summary::reproduces(scenario),
         class: harmless::line(&scenario.class, harmless::NAME),
         patches: scenario
             .patches
