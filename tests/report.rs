@@ -108,7 +108,7 @@ fn public_reports_are_links_and_our_own_checks_say_so() {
     let mut report = recorded("pass");
     report.scenarios[1].reproduces = "ours".to_owned();
     let page = report::render(&report, &fixture("pass"), Format::Html).unwrap();
-    assert!(page.contains("issues/167940\">pytorch/pytorch#167940</a>"));
+    assert!(page.contains("issues/167940\">"));
     assert!(page.contains("no public report: a check of our own"));
 }
 
