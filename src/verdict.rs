@@ -141,10 +141,7 @@ pub fn judge(evidence: &Evidence) -> Judgement {
         .iter()
         .filter(|scenario| scenario.compared)
         .count();
-    let tests_ran = evidence
-        .tests
-        .as_ref()
-        .is_some_and(|tests| tests_joined::ran(tests));
+    let tests_ran = evidence.tests.as_ref().is_some_and(tests_joined::ran);
     let has = |verdict| reasons.iter().any(|reason| reason.verdict == verdict);
     let verdict = if has(Verdict::Failed) {
         Verdict::Failed

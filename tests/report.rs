@@ -391,6 +391,7 @@ fn large(folder: &Path, excerpt: &str) -> Report {
             baseline: "passed".to_owned(),
             patched: "failed".to_owned(),
             excerpt: excerpt.to_owned(),
+            ..TestChange::default()
         })
         .collect();
     report

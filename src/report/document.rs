@@ -181,7 +181,7 @@ pub struct FailureGroup {
 }
 
 /// What a change says about the patches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bearing {
     /// It counts against them.
@@ -189,7 +189,6 @@ pub enum Bearing {
     /// It would, but the evidence does not decide.
     Undecided,
     /// Nothing.
-    #[default]
     Neutral,
     /// It counts in their favour.
     InFavour,
@@ -224,7 +223,7 @@ pub struct PassRate {
 }
 
 /// A test that differs between the arms.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TestChange {
     /// The test's id.
     pub id: String,
@@ -244,9 +243,25 @@ pub struct TestChange {
     /// The figures behind the class, in words.
     #[serde(default)]
     pub evidence: String,
+    /// What it says about the patches; absent: what its class says, see [`TestChange::weight`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearing: Option<Bearing>,
+}
+
+impl TestChange {
     /// What it says about the patches.
-    #[serde(default)]
-    pub bearing: Bearing,
+    #[must_use]
+    pub fn weight(&self) -> Bearing {
+        self.bearing.unwrap_or(match self.class.as_str() {
+            // a skip or a vanished test counts against the patches
+            "regression" | "new-crash" | "new-timeout" | "new-skip" | "missing" | "exit-crash"
+            | "flakier" => Bearing::Against,
+            "added" | "same-failure" | "changed-failure" | "flaky-both" => Bearing::Neutral,
+            "fixed" => Bearing::InFavour,
+            // also a class that this version does not know: it must not pass in silence
+            _ => Bearing::Undecided,
+        })
+    }
 }
 
 /// One scenario in both arms.

@@ -519,6 +519,7 @@ fn the_classes_of_test_changes() {
                     baseline: "passed".to_owned(),
                     patched: "failed".to_owned(),
                     excerpt: String::new(),
+                    ..TestChange::default()
                 }],
                 ..Tests::default()
             }),

@@ -1,19 +1,15 @@
 //! What the outcomes of test_mps.py add to a verdict.
-use crate::report::document::{Reason, TestChange, Tests, Verdict};
+use crate::report::document::{Bearing, Reason, TestChange, Tests, Verdict};
 
 /// At most this many tests are named one by one.
 const NAMED: usize = 20;
 
-/// What a class of change argues for; nothing for classes that are no reason.
-fn argues_for(class: &str) -> Option<Verdict> {
-    match class {
-        // a skip or a vanished test counts against the patch
-        "regression" | "new-crash" | "new-timeout" | "new-skip" | "missing" | "exit-crash"
-        | "flakier" => Some(Verdict::Regression),
-        "infrastructure" | "order-dependent" => Some(Verdict::Inconclusive),
-        "fixed" | "added" | "same-failure" | "changed-failure" | "flaky-both" => None,
-        // a class that this version does not know must not pass in silence
-        _ => Some(Verdict::Inconclusive),
+/// What a change argues for; nothing when it is no reason.
+fn argues_for(change: &TestChange) -> Option<Verdict> {
+    match change.weight() {
+        Bearing::Against => Some(Verdict::Regression),
+        Bearing::Undecided => Some(Verdict::Inconclusive),
+        Bearing::Neutral | Bearing::InFavour => None,
     }
 }
 
@@ -38,7 +34,7 @@ pub(super) fn reasons(tests: Option<&Tests>) -> Vec<Reason> {
     let against: Vec<(&TestChange, Verdict)> = tests
         .changes
         .iter()
-        .filter_map(|change| Some((change, argues_for(&change.class)?)))
+        .filter_map(|change| Some((change, argues_for(change)?)))
         .collect();
     let mut reasons: Vec<Reason> = against
         .iter()
@@ -47,8 +43,12 @@ pub(super) fn reasons(tests: Option<&Tests>) -> Vec<Reason> {
             verdict: *verdict,
             subject: change.id.clone(),
             text: format!(
-                "{}: {} in the baseline, {} with the patches",
-                change.class, change.baseline, change.patched
+                "{}: {} in the baseline, {} with the patches{}{}",
+                change.class,
+                change.baseline,
+                change.patched,
+                if change.evidence.is_empty() { "" } else { "; " },
+                change.evidence
             ),
         })
         .collect();

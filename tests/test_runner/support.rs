@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use umpatch::progress::Silent;
-use umpatch::report::document::{TestChange, Tests};
+use umpatch::report::document::{Bearing, TestChange, Tests};
 use umpatch::run::tests::event::TestEvent;
 use umpatch::run::tests::{
     Baseline, Durability, Expected, Findings, Limits, Plan, Record, Settings, Suite, TestsError,
@@ -146,4 +146,13 @@ pub fn comparable(findings: &Findings) -> Findings {
         change.excerpt.clear();
     }
     findings
+}
+
+/// How many rows have this weight.
+pub fn weighing(findings: &Findings, bearing: Bearing) -> usize {
+    let changes = &findings.tests.changes;
+    changes
+        .iter()
+        .filter(|change| change.weight() == bearing)
+        .count()
 }

@@ -133,7 +133,7 @@ impl Evidence<'_> {
             excerpt,
             reason: reason.map(|reason| reason.name.clone()).unwrap_or_default(),
             evidence: String::new(),
-            bearing,
+            bearing: Some(bearing),
         }
     }
 
@@ -250,7 +250,7 @@ impl Evidence<'_> {
             excerpt: clip(&death.output),
             reason: String::new(),
             evidence: format!("{} ({})", death.cause.words(), death.ending),
-            bearing,
+            bearing: Some(bearing),
         })
     }
 
@@ -280,7 +280,7 @@ impl Evidence<'_> {
             excerpt: String::new(),
             reason: String::new(),
             evidence,
-            bearing,
+            bearing: Some(bearing),
         }]
     }
 }

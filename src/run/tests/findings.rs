@@ -4,15 +4,11 @@ use super::expected::Expected;
 use super::ledger::{Id, Ledger, Row};
 use super::outcome::{Outcome, Quality};
 use super::suite::LeakCheck;
-use crate::report::document::{
-    Arms, Bearing, FailureGroup, PassRate, Reason, TestChange, TestCounts, Tests, Verdict,
-};
+use crate::report::document::{Arms, FailureGroup, PassRate, Reason, TestCounts, Tests, Verdict};
 use crate::run::job::Arm;
 use crate::stats::proportion::wilson;
 use std::collections::{BTreeMap, HashSet};
 
-/// Lines of one kind that argue for a verdict one by one; the rest is summed up.
-const LINES: usize = 20;
 /// Ids that a group of failures names.
 const EXAMPLES: usize = 10;
 
@@ -21,7 +17,7 @@ const EXAMPLES: usize = 10;
 pub struct Findings {
     /// The report's section.
     pub tests: Tests,
-    /// What argues for which verdict, gravest first; empty when nothing argues against a pass.
+    /// What argues against a pass beside the rows of the section.
     pub reasons: Vec<Reason>,
 }
 
@@ -74,7 +70,7 @@ pub(super) fn of(
         baseline_recorded,
         changes,
     };
-    let reasons = reasons(ledger, &tests);
+    let reasons = reasons(ledger);
     Findings { tests, reasons }
 }
 
@@ -165,63 +161,17 @@ fn leaks(ledger: &Ledger, rows: &[(Id, &Row)]) -> Vec<String> {
         .collect()
 }
 
-fn reasons(ledger: &Ledger, tests: &Tests) -> Vec<Reason> {
-    let mut reasons = Vec::new();
-    lines(tests, Bearing::Against, Verdict::Regression, &mut reasons);
-    for arm in Arm::ALL {
-        if ledger.arm(arm).out_of_time {
-            reasons.push(Reason {
-                verdict: Verdict::Inconclusive,
-                subject: String::new(),
-                text: format!(
-                    "the time for the run was over before all tests of the {arm} arm ran"
-                ),
-            });
-        }
-    }
-    lines(
-        tests,
-        Bearing::Undecided,
-        Verdict::Inconclusive,
-        &mut reasons,
-    );
-    let ran = |counts: &TestCounts| {
-        counts.passed
-            + counts.failed
-            + counts.xfailed
-            + counts.xpassed
-            + counts.crashed
-            + counts.timed_out
-    };
-    if reasons.is_empty() && (ran(&tests.baseline) == 0 || ran(&tests.patched) == 0) {
-        reasons.push(Reason {
-            verdict: Verdict::NothingRan,
+/// What no row says: that the time was over. The rows themselves carry their bearing.
+fn reasons(ledger: &Ledger) -> Vec<Reason> {
+    Arm::ALL
+        .into_iter()
+        .filter(|arm| ledger.arm(*arm).out_of_time)
+        .map(|arm| Reason {
+            verdict: Verdict::Inconclusive,
             subject: String::new(),
-            text: "no test ran in both arms".to_owned(),
-        });
-    }
-    reasons
-}
-
-fn lines(tests: &Tests, bearing: Bearing, verdict: Verdict, reasons: &mut Vec<Reason>) {
-    let concerned: Vec<&TestChange> = tests
-        .changes
-        .iter()
-        .filter(|change| change.bearing == bearing)
-        .collect();
-    reasons.extend(concerned.iter().take(LINES).map(|change| Reason {
-        verdict,
-        subject: change.id.clone(),
-        text: format!(
-            "{}: {} in the baseline, {} with the patches; {}",
-            change.class, change.baseline, change.patched, change.evidence
-        ),
-    }));
-    if concerned.len() > LINES {
-        reasons.push(Reason {
-            verdict,
-            subject: String::new(),
-            text: format!("{} more tests of this kind", concerned.len() - LINES),
-        });
-    }
+            text: format!(
+                "the time for the run was over before all tests of the {arm} arm had run"
+            ),
+        })
+        .collect()
 }
