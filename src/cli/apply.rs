@@ -1,7 +1,7 @@
 //! `umpatch apply`: the patch set into a tree, as commits on a branch or in the work tree.
 use super::{Console, Global, Outcome};
 use crate::engine::{
-    self, Applied, ApplyOptions, EngineError, Form, PatchFate, Recovered, Selection, Source,
+    self, Applied, ApplyOptions, EngineError, Form, PatchFate, Recovered, Resume, Selection, Source,
 };
 use crate::error::Failure;
 use crate::exit::Exit;
@@ -40,6 +40,12 @@ pub(super) struct Arguments {
     /// The branch that gets the commits [default: umpatch/SERIES]
     #[arg(long, value_name = "NAME", conflicts_with = "worktree")]
     branch: Option<String>,
+    /// Carry a command that was cut off to its end (or clear it away, if it had changed nothing yet), and do no more
+    #[arg(long = "continue", exclusive = true)]
+    resume: bool,
+    /// Take back what a command that was cut off did, and do no more
+    #[arg(long, exclusive = true)]
+    abort: bool,
     /// Take the patches of this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     patches_from: Option<PathBuf>,
@@ -56,6 +62,9 @@ pub(super) struct Document<'a> {
 /// Runs the command.
 pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome {
     let root = engine::root(global.tree.as_deref())?;
+    if own.resume || own.abort {
+        return resume(&root, own.abort, console);
+    }
     let options = ApplyOptions {
         source: Source::from(own.patches_from),
         selection: match own.until {
@@ -77,6 +86,29 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
         applied: &applied,
     };
     console.result(&document, &text(&applied));
+    Ok(Exit::Verified)
+}
+
+/// `--continue` and `--abort`.
+fn resume(root: &std::path::Path, abort: bool, console: &Console) -> Outcome {
+    let how = if abort {
+        Resume::Abort
+    } else {
+        Resume::Continue
+    };
+    let recovered = engine::resume(root, how)?;
+    let (word, text) = match recovered {
+        Recovered::Nothing => ("nothing", "no command was cut off: nothing to do"),
+        Recovered::TakenBack => ("taken-back", "the command that was cut off was taken back"),
+        Recovered::Finished => (
+            "finished",
+            "the command that was cut off was carried to its end",
+        ),
+    };
+    let document = serde_json::json!({
+        "schema": "umpatch.apply/1", "path": root, "recovered": word,
+    });
+    console.result(&document, text);
     Ok(Exit::Verified)
 }
 

@@ -6,7 +6,7 @@ use super::load::{self, Source};
 use super::plan::{Fate, Plan, differences, plan};
 use super::preimages::PreImages;
 use super::record::{AppliedPatch, FileVersions, Form, HeadAt, Record, SCHEMA};
-use super::switch::{FileMove, IndexPolicy, Recovered, Step, Switch, recover};
+use super::switch::{FileMove, IndexPolicy, Recovered, Step, Switch, recover, take_back};
 use super::{EngineError, locate};
 use crate::series::{Patch, PatchId, Selection, Series, TreePath};
 use git2::Oid;
@@ -114,6 +114,28 @@ pub fn apply(root: &std::path::Path, options: &ApplyOptions) -> Result<Applied, 
         recovered,
         ..applied
     })
+}
+
+/// What to do with a command that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// Carry it to its end, or clear it away where it had changed nothing yet.
+    Continue,
+    /// Take back what it did.
+    Abort,
+}
+
+/// Deals with a command that was cut off.
+///
+/// # Errors
+/// When the tree cannot be written, or a file was edited since.
+pub fn resume(root: &std::path::Path, how: Resume) -> Result<Recovered, EngineError> {
+    let checkout = Checkout::open(root)?;
+    let _lock = checkout.lock()?;
+    match how {
+        Resume::Continue => recover(&checkout),
+        Resume::Abort => take_back(&checkout),
+    }
 }
 
 /// Whether a record tells of the state that is checked out: HEAD is on its branch, or at its base with the changes in the

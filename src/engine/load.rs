@@ -37,6 +37,12 @@ pub fn series(source: &Source, recognition: &Recognition) -> Result<Series, Engi
                 _ => Ok(series),
             }
         }
+        Source::BuiltIn if recognition.generation == Generation::Unsupported => {
+            Err(EngineError::Unsupported {
+                generation: recognition.generation.to_string(),
+                reason: recognition.reasons.join("; "),
+            })
+        }
         Source::BuiltIn => {
             let entry = generation(recognition.generation)?;
             let unsupported = |reason: String| EngineError::Unsupported {

@@ -21,7 +21,7 @@ mod switch;
 mod unapply;
 
 pub use crate::series::Selection;
-pub use apply::{Applied, ApplyOptions, Outcome, PatchFate, PatchOutcome, apply};
+pub use apply::{Applied, ApplyOptions, Outcome, PatchFate, PatchOutcome, Resume, apply, resume};
 pub use arms::{Arms, SourceSet, Tree, arms};
 pub use change::Fit;
 pub use conflict::{Conflict, ConflictPlace};

@@ -119,7 +119,8 @@ pub fn status(root: &Path, source: &Source) -> Result<Status, EngineError> {
     let series = match loaded {
         Ok(series) => series,
         Err(EngineError::Unsupported { reason, .. }) => {
-            return Ok(unsupported(load::any(source)?, reason));
+            // the reason matters more than the list of patches
+            return Ok(unsupported(load::any(source).unwrap_or_default(), reason));
         }
         Err(error @ EngineError::WrongGeneration { .. }) => {
             return Ok(unsupported(load::any(source)?, error.to_string()));

@@ -215,7 +215,7 @@ impl Switch {
 pub enum Recovered {
     /// There was nothing to recover.
     Nothing,
-    /// The interrupted command had not begun to change the tree: it was cleared away.
+    /// The interrupted command was cleared away: it had not begun to change the tree, or what it had changed was taken back.
     TakenBack,
     /// The interrupted command was carried to its end.
     Finished,
@@ -237,6 +237,19 @@ pub(super) fn recover(checkout: &Checkout) -> Result<Recovered, EngineError> {
             Ok(Recovered::Finished)
         }
     }
+}
+
+/// Takes back what an interrupted command left, even where it had begun to change the tree. Needs the lock.
+pub(super) fn take_back(checkout: &Checkout) -> Result<Recovered, EngineError> {
+    let Some(switch) = checkout.state.read::<Switch>(JOURNAL)? else {
+        return Ok(Recovered::Nothing);
+    };
+    index::release_stale_lock(checkout)?;
+    match switch.stage {
+        Stage::Prepared => switch.clear(checkout)?,
+        Stage::Decided => switch.inverse().carry_out(checkout)?,
+    }
+    Ok(Recovered::TakenBack)
 }
 
 /// Whether an interrupted command waits to be finished.

@@ -1,0 +1,115 @@
+//! The real tree of 2.6.0 with the built-in series, where `umpatch fetch 2.6.0` has brought it. Its place is
+//! `UMPATCH_TEST_TREE`, else the tree fetched last; in CI (`CI` is set) its absence is a failure, elsewhere the test says
+//! on stderr that it did not run.
+use crate::lab::git_in;
+use std::path::{Path, PathBuf};
+
+fn fetched() -> Option<PathBuf> {
+    let given = std::env::var_os("UMPATCH_TEST_TREE").map(PathBuf::from);
+    let found = given.or_else(|| {
+        umpatch::upstream::last_fetched()
+            .ok()
+            .flatten()
+            .map(|tree| tree.path)
+    });
+    assert!(
+        found.is_some() || std::env::var_os("CI").is_none(),
+        "no fetched tree: run `umpatch fetch 2.6.0` first, or set UMPATCH_TEST_TREE"
+    );
+    if found.is_none() {
+        eprintln!("not run: no fetched tree (umpatch fetch 2.6.0)");
+    }
+    found
+}
+
+fn umpatch(tree: &Path, arguments: &[&str]) -> serde_json::Value {
+    let output = assert_cmd::Command::cargo_bin("umpatch")
+        .unwrap()
+        .args(["--json", "-C"])
+        .arg(tree)
+        .args(arguments)
+        .assert()
+        .success()
+        .get_output()
+        .stdout
+        .clone();
+    serde_json::from_slice(&output).unwrap()
+}
+
+#[test]
+fn the_built_in_series_applies_to_the_real_tree() {
+    let Some(source) = fetched() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // the base commit alone: the fetched tree itself may have patches applied
+    git_in(
+        folder.path(),
+        &[
+            "clone",
+            "-q",
+            "--local",
+            "--no-checkout",
+            source.to_str().unwrap(),
+            "tree",
+        ],
+    );
+    let tree = folder.path().join("tree");
+    let base = git_in(&source, &["rev-list", "--max-parents=0", "HEAD"]);
+    git_in(&tree, &["checkout", "-q", "-B", "main", &base]);
+    let index = git_in(&tree, &["ls-files", "-s"]);
+    let document = umpatch(&tree, &["status"]);
+    for patch in document["patches"].as_array().unwrap() {
+        assert_eq!(patch["state"], "clean", "{patch}");
+    }
+    let times = times(&tree);
+    let applied = umpatch(&tree, &["apply"]);
+    assert!(
+        applied["patches"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|patch| patch["fit"] == "exact")
+    );
+    assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
+    let changed: Vec<&str> = applied["changed_files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|p| p.as_str())
+        .collect();
+    let after = self::times(&tree);
+    for (path, time) in &times {
+        assert!(
+            after.get(path) == Some(time) || changed.contains(&path.as_str()),
+            "{path} was rewritten"
+        );
+    }
+    let document = umpatch(&tree, &["status"]);
+    for patch in document["patches"].as_array().unwrap() {
+        assert_eq!(patch["state"], "applied", "{patch}");
+    }
+    let undone = umpatch(&tree, &["unapply"]);
+    assert_eq!(undone["head"], base.as_str());
+    assert_eq!(git_in(&tree, &["ls-files", "-s"]), index);
+    assert_eq!(git_in(&tree, &["status", "--porcelain"]), "");
+}
+
+fn times(tree: &Path) -> std::collections::BTreeMap<String, (std::time::SystemTime, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    walkdir::WalkDir::new(tree)
+        .into_iter()
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| {
+            let metadata = entry.metadata().unwrap();
+            let path = entry
+                .path()
+                .strip_prefix(tree)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            (path, (metadata.modified().unwrap(), metadata.ino()))
+        })
+        .collect()
+}
