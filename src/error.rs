@@ -12,6 +12,10 @@ pub trait Explain: Error {
     fn hints(&self) -> Vec<String> {
         Vec::new()
     }
+    /// What `--json` adds for programs.
+    fn detail(&self) -> Option<serde_json::Value> {
+        None
+    }
 }
 
 /// An error ready to be rendered.
@@ -23,6 +27,8 @@ pub struct Failure {
     pub hints: Vec<String>,
     /// The exit code.
     pub exit: Exit,
+    /// What `--json` adds for programs.
+    pub detail: Option<serde_json::Value>,
 }
 
 impl Failure {
@@ -32,6 +38,7 @@ impl Failure {
             chain: vec![message.into()],
             hints: Vec::new(),
             exit,
+            detail: None,
         }
     }
 
@@ -70,6 +77,7 @@ impl<E: Explain> From<E> for Failure {
             chain,
             hints: error.hints(),
             exit: error.exit(),
+            detail: error.detail(),
         }
     }
 }

@@ -54,12 +54,15 @@ impl Console {
     /// Renders an error, once; with `--json` also as a document on stdout.
     pub fn failure(&self, failure: &Failure) {
         if self.json {
-            let document = serde_json::json!({
+            let mut document = serde_json::json!({
                 "schema": "umpatch.error/1",
                 "error": failure.chain,
                 "hints": failure.hints,
                 "exit_code": failure.exit.code(),
             });
+            if let Some(detail) = &failure.detail {
+                document["detail"] = detail.clone();
+            }
             self.result(&document, "");
         }
         self.complain(failure);

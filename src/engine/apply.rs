@@ -205,7 +205,7 @@ fn fresh(
                 after: Some(record(None, head)),
             };
             let index = Step {
-                before: IndexPolicy::Refresh,
+                before: IndexPolicy::Update,
                 after: IndexPolicy::Keep,
             };
             Switch::new(&why, files, index, step).run(checkout)?;
@@ -220,8 +220,8 @@ fn fresh(
                 after: Some(record(Some(branch.clone()), plan.head)),
             };
             let index = Step {
-                before: IndexPolicy::Follow,
-                after: IndexPolicy::Follow,
+                before: IndexPolicy::Update,
+                after: IndexPolicy::Update,
             };
             let mut switch = Switch::new(&why, files, index, step);
             let target = HeadAt::Branch(branch.clone());
@@ -337,7 +337,7 @@ fn extend(
     let policy = match record.form {
         Form::Branch => {
             after.head = plan.head.to_string();
-            IndexPolicy::Follow
+            IndexPolicy::Update
         }
         Form::Worktree => IndexPolicy::Keep,
     };

@@ -412,12 +412,13 @@ fn compute(
 ) -> Result<Computed, EngineError> {
     let all: Vec<&Patch> = series.patches.iter().collect();
     let Held { patches: holds, .. } = held(&all, below)?;
+    let committed = present.committed(&all)?;
     let mut ours = Vec::new();
     for patch in &all {
         let Some(fit) = holds.get(&patch.id) else {
             continue;
         };
-        let (state, _) = present.whose(patch, *fit)?;
+        let (state, _) = present.whose(patch, *fit, &committed)?;
         if state == State::Landed && present.head_tree().is_some() {
             notes.push(format!(
                 "{} is part of the tree itself, and so of both arms",

@@ -251,6 +251,13 @@ impl Explain for EngineError {
         }
     }
 
+    fn detail(&self) -> Option<serde_json::Value> {
+        match self {
+            Self::Conflict(conflict) => serde_json::to_value(conflict).ok(),
+            _ => None,
+        }
+    }
+
     fn hints(&self) -> Vec<String> {
         let one = |text: &str| vec![text.to_owned()];
         match self {

@@ -4,6 +4,7 @@ use crate::series::TreePath;
 use crate::series::diff::Mode;
 use git2::{ObjectType, Oid, Repository};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -167,14 +168,13 @@ impl Files for Layer<'_> {
         if let Some(change) = self.changes.get(path) {
             return Ok(change.clone().map_or(Found::Nothing, Found::File));
         }
-        let inside = |other: &TreePath| {
-            let rest = other.as_str().strip_prefix(path.as_str());
-            rest.is_some_and(|rest| rest.starts_with('/'))
-        };
+        // a file that was made below the path makes it a folder
+        let inside = format!("{path}/");
         let folder_made = self
             .changes
-            .iter()
-            .any(|(other, change)| change.is_some() && inside(other));
+            .range::<str, _>((Bound::Included(inside.as_str()), Bound::Unbounded))
+            .take_while(|(other, _)| other.as_str().starts_with(&inside))
+            .any(|(_, change)| change.is_some());
         if folder_made {
             return Ok(Found::Other);
         }

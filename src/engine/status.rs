@@ -15,6 +15,7 @@ use crate::series::manifest::{ProbeState, UpstreamStatus};
 use crate::series::{Patch, PatchId, Series, TreePath};
 use git2::{Diff, Oid, Repository};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How a patch stands.
@@ -167,13 +168,14 @@ fn judge(present: &Present, series: &Series) -> Result<Vec<PatchStatus>, EngineE
     };
     let mut layer = Layer::over(&below);
     let mut pre_images = PreImages::new(present.repository().map(Repository::path));
+    let committed = present.committed(&all)?;
     let mut statuses = Vec::new();
     for patch in all {
         if let Some(fit) = holds.get(&patch.id) {
             if let Ok(made) = attempt(patch, &layer, Direction::Forward, Some(&mut pre_images))? {
                 layer.changes.extend(made.changes);
             }
-            let (state, evidence) = present.whose(patch, *fit)?;
+            let (state, evidence) = present.whose(patch, *fit, &committed)?;
             statuses.push(describe(patch, state, evidence, None));
             continue;
         }
@@ -182,7 +184,7 @@ fn judge(present: &Present, series: &Series) -> Result<Vec<PatchStatus>, EngineE
         let status = match (verdict, probed) {
             (Standing::Present(made), _) => {
                 layer.changes.extend(made.changes);
-                let (state, evidence) = present.whose(patch, made.fit)?;
+                let (state, evidence) = present.whose(patch, made.fit, &committed)?;
                 describe(patch, state, evidence, None)
             }
             (Standing::Clean(made), None) => {
@@ -416,11 +418,23 @@ impl Present {
         notes
     }
 
-    /// Who put a patch into the tree.
+    /// The patches that the commit holds, whatever the work tree does.
+    pub(super) fn committed(&self, patches: &[&Patch]) -> Result<BTreeSet<PatchId>, EngineError> {
+        match self.head_tree() {
+            Some((checkout, tree)) => {
+                let held = held(patches, &checkout.objects(tree))?;
+                Ok(held.patches.into_keys().collect())
+            }
+            None => Ok(BTreeSet::new()),
+        }
+    }
+
+    /// Who put a patch into the tree; `committed` are the patches that the commit holds.
     pub(super) fn whose(
         &self,
         patch: &Patch,
         fit: Fit,
+        committed: &BTreeSet<PatchId>,
     ) -> Result<(State, Vec<String>), EngineError> {
         let hunks = hunks(patch);
         let place = match fit {
@@ -456,10 +470,10 @@ impl Present {
         if let Some(recorded) = recorded {
             return Ok((State::Applied, vec![recorded, there]));
         }
-        let (Some(checkout), Some((head, tree))) = (&self.checkout, self.head) else {
+        let (Some(_), Some((head, _))) = (&self.checkout, self.head) else {
             return Ok((State::Landed, vec![there]));
         };
-        if attempt(patch, &checkout.objects(tree), Direction::Reverse, None)?.is_err() {
+        if !committed.contains(&patch.id) {
             let uncommitted = "in the work tree, not in the commit".to_owned();
             return Ok((State::Applied, vec![there, uncommitted]));
         }

@@ -46,12 +46,10 @@ enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum IndexPolicy {
-    /// Entries get the new content.
-    Follow,
+    /// Entries get the new content, and the times of the new files.
+    Update,
     /// The index stays as it is: the changes are not committed.
     Keep,
-    /// Entries keep their content and learn the new files' times.
-    Refresh,
 }
 
 /// A file that changes.

@@ -103,7 +103,7 @@ fn leave_branch(
     }
     let tree = checkout.tree_of(head)?;
     let policy = if on_branch {
-        IndexPolicy::Follow
+        IndexPolicy::Update
     } else {
         IndexPolicy::Keep
     };
@@ -161,7 +161,7 @@ fn restore_files(
         moves_from(checkout, files.clone(), tree)?,
         Step {
             before: IndexPolicy::Keep,
-            after: IndexPolicy::Refresh,
+            after: IndexPolicy::Update,
         },
         Step {
             before: Some(record.clone()),

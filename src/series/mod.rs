@@ -4,6 +4,8 @@ pub mod mail;
 pub mod manifest;
 pub mod name;
 pub mod parse;
+#[cfg(test)]
+mod parse_tests;
 pub mod path;
 pub mod quilt;
 mod set;

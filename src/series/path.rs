@@ -103,6 +103,12 @@ impl From<TreePath> for String {
     }
 }
 
+impl std::borrow::Borrow<str> for TreePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for TreePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)

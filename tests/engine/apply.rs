@@ -324,6 +324,17 @@ fn a_conflict_names_the_place_and_changes_nothing() {
             "found    | // upstream's own fifty",
         ))
         .stderr(predicate::str::contains("0001-first.patch:"));
+    let output = lab
+        .with_series(&["apply", "--json"])
+        .assert()
+        .code(4)
+        .get_output()
+        .stdout
+        .clone();
+    let document: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(document["schema"], "umpatch.error/1");
+    assert_eq!(document["detail"]["patch"], "first");
+    assert_eq!(document["detail"]["places"][0]["line"], 50);
     assert_eq!(lab.snapshot(), before);
 }
 

@@ -215,3 +215,23 @@ fn another_generation_is_unsupported_with_the_reason() {
         .code(2)
         .stderr(predicate::str::contains("does not support this tree"));
 }
+
+#[test]
+fn commits_of_git_am_are_known_as_the_series_own() {
+    let lab = Lab::new();
+    for name in ["0001-first", "0002-second", "0003-third"] {
+        let patch = lab.series().join(format!("{name}.patch"));
+        lab.git(&["am", "-q", "--keep-non-patch", patch.to_str().unwrap()]);
+    }
+    let document = lab.json(lab.with_series(&["status"]));
+    for patch in document["patches"].as_array().unwrap() {
+        assert_eq!(patch["state"], "applied");
+        assert!(
+            patch["evidence"][1]
+                .as_str()
+                .unwrap()
+                .starts_with("commit "),
+            "{patch}"
+        );
+    }
+}
