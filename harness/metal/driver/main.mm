@@ -72,7 +72,9 @@ void listScenarios() {
                   .field("patches", scenario.patches)
                   .field("quick_steps", scenario.quick_steps)
                   .field("full_steps", scenario.full_steps)
-                  .field("quick", scenario.quick));
+                  .field("quick", scenario.quick)
+                  .field("positive_control", scenario.role == Scenario::Role::PositiveControl)
+                  .field("deterministic", scenario.role != Scenario::Role::Threads));
   }
 }
 

@@ -21,6 +21,13 @@ struct Scenario {
   // Settings that it has or changes, with their defaults; a name that is not one of the device's is its own.
   std::map<std::string, std::string> settings;
   void (*run)(Session& session);
+  // What a judge of the runs has to know beyond the figures.
+  enum class Role {
+    Comparison,
+    PositiveControl, // grows on purpose: a judge that does not say so is broken
+    Threads,         // real threads on the wall clock: not the same in every run
+  };
+  Role role = Role::Comparison;
 };
 
 // Each file of scenarios adds its own.

@@ -197,11 +197,13 @@ Case randomCase(Session& session, Direction direction) {
   return c;
 }
 
-void fuzz(Session& session, Direction direction, bool wants_known_faults = false) {
+enum class Among { KnownFaults, Others };
+
+void fuzz(Session& session, Direction direction, Among among = Among::Others) {
   while (session.step() < session.steps()) {
     for (int i = 0; i < 10; i++) {
       Case c = randomCase(session, direction);
-      while (!isAligned(c) || isKnownFault(c) != wants_known_faults) {
+      while (!isAligned(c) || isKnownFault(c) != (among == Among::KnownFaults)) {
         c = randomCase(session, direction);
       }
       runCase(session, c);
@@ -217,7 +219,7 @@ void toHost(Session& session) {
   fuzz(session, Direction::ToHost);
 }
 void toHostKnownFaults(Session& session) {
-  fuzz(session, Direction::ToHost, /*wants_known_faults=*/true);
+  fuzz(session, Direction::ToHost, Among::KnownFaults);
 }
 void onDevice(Session& session) {
   fuzz(session, Direction::OnDevice);

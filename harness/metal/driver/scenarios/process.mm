@@ -53,7 +53,8 @@ const Scenarios added({
      1000,
      false,
      Settings{{"execute", "0"}, {"kib_per_step", "64"}},
-     injectedLeak},
+     injectedLeak,
+     Scenario::Role::PositiveControl},
 });
 
 } // namespace

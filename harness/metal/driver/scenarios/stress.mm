@@ -110,7 +110,8 @@ const Scenarios added({
      5000,
      true,
      Settings{{"clock", "wall"}, {"gpu_us_per_command_buffer", "0"}, {"gpu_us_per_command", "0"}, {"threads", "4"}},
-     fourThreads},
+     fourThreads,
+     Scenario::Role::Threads},
     {"release-race",
      "four threads, with empty_cache while buffers are in flight",
      "ours",
@@ -125,7 +126,8 @@ const Scenarios added({
               {"threads", "4"},
               {"execute", "0"},
               {"watchdog_ms", "5000"}},
-     releaseRace},
+     releaseRace,
+     Scenario::Role::Threads},
 });
 
 } // namespace
