@@ -1,4 +1,6 @@
 //! Where the programs of both arms come from.
+mod from_tree;
+
 use super::Request;
 use crate::error::Failure;
 use crate::progress::Progress;
@@ -50,16 +52,11 @@ pub struct Given {
 /// Finds out what is to be compared, before anything is run.
 ///
 /// # Errors
-/// When there is no tree, no patch set for it, or a patch does not apply.
+/// When there is no tree, no patch set for it, a patch does not apply, or the machine lacks what a build needs.
 pub fn prepare(request: &Request, progress: &dyn Progress) -> Result<Box<dyn Programs>, Failure> {
     match &request.given {
         Some(given) => Ok(Box::new(ReadyMade::new(given)?)),
-        None => Err(
-            Failure::usage("give --driver-baseline and --driver-patched").hint({
-                let _ = progress;
-                "building them from a tree follows"
-            }),
-        ),
+        None => Ok(Box::new(from_tree::FromTree::prepare(request, progress)?)),
     }
 }
 

@@ -1,0 +1,230 @@
+//! Programs built from a tree: its own sources, stock and patched, over the simulated Metal.
+use super::{Built, Programs};
+use crate::build::{self, Machine, Sources, SourcesError};
+use crate::engine::{self, Arms as Sides, EngineError, Selection, SourceSet};
+use crate::error::Failure;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::provision::{self, Item, Step};
+use crate::report::document::{Arms, Compared};
+use crate::run::job::{Arm, Flavour};
+use crate::run::scenarios::Driver;
+use crate::series::TreePath;
+use crate::share;
+use crate::upstream::{self, DEFAULT_VERSION, UpstreamError, Version};
+use crate::verify::{Provision, Request};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A tree, a patch set, and a machine that can build them.
+pub(super) struct FromTree {
+    sides: Sides,
+    baseline: String,
+    patched: String,
+    recipe_folder: PathBuf,
+    harness: String,
+    machine: Machine,
+}
+
+impl FromTree {
+    pub(super) fn prepare(request: &Request, progress: &dyn Progress) -> Result<Self, Failure> {
+        progress.stage("preflight");
+        let share = share::root()?;
+        let harness = share.join("harness");
+        let here = match engine::root(request.tree.as_deref()) {
+            Ok(root) => Some(root),
+            Err(EngineError::Upstream(UpstreamError::NoTree)) => None,
+            Err(error) => return Err(error.into()),
+        };
+        // what is wrong with a tree or a patch is said before anything is installed
+        let (sides, machine) = match here {
+            Some(root) => {
+                let sides = arms(&root, request)?;
+                let machine = machine(&harness, &version_of(&sides)?, request, progress)?;
+                (sides, machine)
+            }
+            None => {
+                let version = default_version()?;
+                let machine = machine(&harness, &version, request, progress)?;
+                let tree = upstream::ensure(None, &version, progress)?;
+                (arms(&tree.path, request)?, machine)
+            }
+        };
+        Ok(Self {
+            baseline: sides.stock.identity()?,
+            patched: sides.patched.identity()?,
+            sides,
+            harness: digest_of(&harness.join("metal")),
+            recipe_folder: harness.join("metal"),
+            machine,
+        })
+    }
+
+    fn tree_name(&self) -> String {
+        let version = self.sides.tree.version.as_deref();
+        format!("PyTorch {}", version.unwrap_or("of an unknown version"))
+    }
+}
+
+fn arms(root: &Path, request: &Request) -> Result<Sides, Failure> {
+    let from = request.patches_from.as_deref();
+    Ok(engine::arms(root, from, &Selection::All)?)
+}
+
+fn default_version() -> Result<Version, Failure> {
+    DEFAULT_VERSION
+        .parse()
+        .map_err(|error: upstream::BadVersion| Failure::usage(error.to_string()))
+}
+
+/// The release whose torch headers fit the tree.
+fn version_of(sides: &Sides) -> Result<Version, Failure> {
+    match &sides.tree.version {
+        Some(text) => text.parse().or_else(|_| default_version()),
+        None => default_version(),
+    }
+}
+
+/// Examines the machine, mends it where that was asked for, and says exactly what to run where it was not.
+fn machine(
+    harness: &Path,
+    version: &Version,
+    request: &Request,
+    progress: &dyn Progress,
+) -> Result<Machine, Failure> {
+    let items = match request.provision {
+        Provision::Install => provision::provide(harness, version, progress)?,
+        Provision::Ask => provision::examine(harness, version),
+    };
+    let lacking: Vec<&Item> = items.iter().filter(|item| item.blocks()).collect();
+    if !lacking.is_empty() {
+        let names: Vec<&str> = lacking.iter().map(|item| item.id.as_str()).collect();
+        let mut failure = Failure::new(
+            Exit::PatchOrBuildFailed,
+            format!("this machine lacks {}", names.join(", ")),
+        );
+        for step in provision::steps(&items, version) {
+            failure = failure.hint(Step::command(&step));
+        }
+        return Err(failure.hint("or let umpatch do it: the same command with --provision"));
+    }
+    let missing = |what: &str| {
+        Failure::new(
+            Exit::PatchOrBuildFailed,
+            format!("this machine lacks {what}"),
+        )
+        .hint("`umpatch doctor` says what to run")
+    };
+    Ok(Machine {
+        torch: provision::torch::find(version)
+            .ok_or_else(|| missing(&format!("torch {version}")))?,
+        gcc: provision::gcc()
+            .ok_or_else(|| missing("GCC's libraries"))?
+            .folder,
+        workers: request.workers,
+    })
+}
+
+/// SHA-256 over the names and contents of a folder, shortened. What cannot be read is told by the build.
+fn digest_of(folder: &Path) -> String {
+    let mut hasher = Sha256::new();
+    let files = walkdir::WalkDir::new(folder).sort_by_file_name();
+    for entry in files.into_iter().flatten() {
+        if entry.file_type().is_file() {
+            let name = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            hasher.update(name.as_os_str().as_encoded_bytes());
+            hasher.update([0]);
+            hasher.update(Sha256::digest(
+                std::fs::read(entry.path()).unwrap_or_default(),
+            ));
+        }
+    }
+    hex::encode(&hasher.finalize()[..10])
+}
+
+impl Programs for FromTree {
+    fn parts(&self) -> BTreeMap<String, String> {
+        let patches: Vec<String> = self.sides.patches.iter().map(ToString::to_string).collect();
+        let tree = &self.sides.tree;
+        let unknown = || "unknown".to_owned();
+        BTreeMap::from(
+            [
+                (
+                    "upstream-version",
+                    tree.version.clone().unwrap_or_else(unknown),
+                ),
+                (
+                    "generation",
+                    tree.generation.clone().unwrap_or_else(unknown),
+                ),
+                ("series", self.sides.series.to_string()),
+                ("patches", patches.join(" ")),
+                ("baseline", self.baseline.clone()),
+                ("patched", self.patched.clone()),
+                ("harness", self.harness.clone()),
+                ("torch", self.machine.torch.version.clone()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        )
+    }
+
+    fn compared(&self) -> Arms<Compared> {
+        let name = self.tree_name();
+        Arms {
+            baseline: Compared {
+                name: format!("{name}, stock"),
+                commit: self.baseline.clone(),
+                patches: Vec::new(),
+            },
+            patched: Compared {
+                name: format!("{name} + {}", self.sides.series),
+                commit: self.patched.clone(),
+                patches: self.sides.patches.iter().map(ToString::to_string).collect(),
+            },
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.sides.notes.clone()
+    }
+
+    fn build(
+        &self,
+        arm: Arm,
+        flavour: Flavour,
+        progress: &dyn Progress,
+    ) -> Result<Option<Built>, Failure> {
+        let sources = match arm {
+            Arm::Baseline => &self.sides.stock,
+            Arm::Patched => &self.sides.patched,
+        };
+        let flavour = match flavour {
+            Flavour::Plain => build::Flavour::Plain,
+            Flavour::Address => build::Flavour::Address,
+        };
+        progress.stage(&format!("build {arm} ({})", flavour.name()));
+        let built = build::build(
+            &self.recipe_folder,
+            sources,
+            flavour,
+            &self.machine,
+            progress,
+        )?;
+        Ok(Some(Built {
+            driver: Driver::new(built.output),
+            notes: built.notes,
+        }))
+    }
+}
+
+impl Sources for SourceSet {
+    fn list(&self, under: &str) -> Result<Vec<String>, SourcesError> {
+        let paths = Self::list(self, under)?;
+        Ok(paths.iter().map(|path| path.as_str().to_owned()).collect())
+    }
+
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>, SourcesError> {
+        Ok(Self::read(self, &TreePath::new(path)?)?)
+    }
+}
