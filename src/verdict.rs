@@ -37,6 +37,10 @@ pub mod threshold {
     pub const INSTRUCTIONS_GOAL: f64 = 1.00;
     /// Instructions per allocation and release, patched to baseline: a regression.
     pub const INSTRUCTIONS_REGRESSION: f64 = 2.0;
+    /// The error level of an exact test.
+    pub const ERROR_LEVEL: f64 = 0.05;
+    /// Where threads decide, so many processes of one arm and none of the other are certain enough.
+    pub const FEWEST_CERTAIN: u64 = 3;
     /// A fault that both arms have counts as worse when the patched arm shows it this many times as often.
     pub const FAULT_RATIO: f64 = 2.0;
     /// Share of eligible host-to-device copies that go by memcpy: the goal.

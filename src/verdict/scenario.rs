@@ -4,6 +4,7 @@ use super::{Pair, Process, ScenarioEvidence, threshold};
 use crate::report::document::{Difference, Fault, Finding, FindingState, Reason, Verdict};
 use crate::run::job::{Class, Outcome};
 use crate::stats::curve::{Analysis, Shape};
+use crate::stats::outcomes::paired_test;
 use crate::stats::paired::hodges_lehmann;
 use std::collections::BTreeMap;
 
@@ -76,13 +77,18 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
     let mut unclear = Vec::new();
     let mut better = Vec::new();
     let mut shared = Vec::new();
-    faults(evidence, &pairs, &mut worse, &mut better, &mut shared);
+    if evidence.definition.class == Class::Stress {
+        chances(&pairs, &mut worse, &mut unclear, &mut better, &mut shared);
+    } else {
+        faults(&pairs, &mut worse, &mut better, &mut shared);
+        // real threads on a real clock: how often they wait and what they find free is chance
+        waits(evidence, &pairs, &mut worse);
+        cache(evidence, &mut worse);
+        instructions(evidence, &mut worse);
+    }
     growth(&pairs, &mut worse, &mut unclear, &mut better, &mut shared);
     peak(evidence, &mut worse);
-    waits(evidence, &pairs, &mut worse);
-    cache(evidence, &mut worse);
     residual(evidence, &mut worse);
-    instructions(evidence, &mut worse);
     let relative = if !worse.is_empty() {
         finding(FindingState::Regression, worse.join("; "))
     } else if !unclear.is_empty() {
@@ -262,47 +268,42 @@ fn in_words(fault: &Fault) -> String {
     words
 }
 
-/// Compares what went wrong. Threads make stress scenarios differ from run to run: there a kind is new only when no process
-/// of the baseline shows it; elsewhere each seed is compared with itself.
+/// What went wrong over several processes, by kind.
+fn together<'a>(processes: impl Iterator<Item = &'a Process>) -> BTreeMap<String, Fault> {
+    let mut union: BTreeMap<String, Fault> = BTreeMap::new();
+    for (kind, fault) in processes.flat_map(kinds) {
+        union
+            .entry(kind)
+            .and_modify(|known| {
+                known.count = known.count.saturating_add(fault.count);
+                known.bytes = known.bytes.saturating_add(fault.bytes);
+            })
+            .or_insert(fault);
+    }
+    union
+}
+
+/// Compares what went wrong, each seed with itself: there a seed decides everything.
 fn faults(
-    evidence: &ScenarioEvidence,
     pairs: &[(&Process, &Process)],
     worse: &mut Vec<String>,
     better: &mut Vec<String>,
     shared: &mut Vec<String>,
 ) {
-    let all = |processes: &mut dyn Iterator<Item = &Process>| {
-        let mut union: BTreeMap<String, Fault> = BTreeMap::new();
-        for (kind, fault) in processes.flat_map(kinds) {
-            union
-                .entry(kind)
-                .and_modify(|known| {
-                    known.count = known.count.saturating_add(fault.count);
-                    known.bytes = known.bytes.saturating_add(fault.bytes);
-                })
-                .or_insert(fault);
-        }
-        union
-    };
-    let baseline = all(&mut pairs.iter().map(|pair| pair.0));
-    let patched = all(&mut pairs.iter().map(|pair| pair.1));
+    let baseline = together(pairs.iter().map(|pair| pair.0));
+    let patched = together(pairs.iter().map(|pair| pair.1));
+    let more = |fault: u64, known: u64| fault as f64 > threshold::FAULT_RATIO * known as f64;
     for (kind, fault) in &patched {
         let new_somewhere = pairs.iter().any(|(baseline, patched)| {
             kinds(patched).contains_key(kind) && !kinds(baseline).contains_key(kind)
         });
         match baseline.get(kind) {
             None => worse.push(format!("{}; the baseline has none", in_words(fault))),
-            Some(_) if new_somewhere && evidence.definition.class != Class::Stress => {
-                worse.push(format!(
-                    "{} on a seed where the baseline has none",
-                    in_words(fault)
-                ));
-            }
-            Some(known)
-                if fault.count as f64 > threshold::FAULT_RATIO * known.count as f64
-                    || fault.bytes as f64 > threshold::FAULT_RATIO * known.bytes as f64
-                        && evidence.definition.class != Class::Stress =>
-            {
+            Some(_) if new_somewhere => worse.push(format!(
+                "{} on a seed where the baseline has none",
+                in_words(fault)
+            )),
+            Some(known) if more(fault.count, known.count) || more(fault.bytes, known.bytes) => {
                 worse.push(format!(
                     "{}; the baseline: {} times, {} bytes",
                     in_words(fault),
@@ -316,6 +317,55 @@ fn faults(
     for (kind, fault) in &baseline {
         if !patched.contains_key(kind) {
             better.push(format!("fixed: {} in the baseline", in_words(fault)));
+        }
+    }
+}
+
+/// Compares what went wrong where threads decide: a kind of fault counts as new when the exact paired test says so, or when
+/// every process of the patched arm shows it and none of the baseline, three of them at least.
+fn chances(
+    pairs: &[(&Process, &Process)],
+    worse: &mut Vec<String>,
+    unclear: &mut Vec<String>,
+    better: &mut Vec<String>,
+    shared: &mut Vec<String>,
+) {
+    let baseline = together(pairs.iter().map(|pair| pair.0));
+    let patched = together(pairs.iter().map(|pair| pair.1));
+    let names: std::collections::BTreeSet<&String> =
+        baseline.keys().chain(patched.keys()).collect();
+    for kind in names {
+        let has = |process: &Process| kinds(process).contains_key(kind);
+        let count = |first: bool, second: bool| {
+            pairs
+                .iter()
+                .filter(|pair| has(pair.0) == first && has(pair.1) == second)
+                .count() as u64
+        };
+        let (both, only_baseline, only_patched) =
+            (count(true, true), count(true, false), count(false, true));
+        let all = pairs.len() as u64;
+        let shown = format!(
+            "in {} of {all} processes of the baseline and {} with the patches",
+            both + only_baseline,
+            both + only_patched
+        );
+        let words =
+            |faults: &BTreeMap<String, Fault>| faults.get(kind).map(in_words).unwrap_or_default();
+        let significant = only_patched > only_baseline
+            && (paired_test(only_baseline, only_patched) <= threshold::ERROR_LEVEL
+                || only_patched == all && all >= threshold::FEWEST_CERTAIN);
+        if significant {
+            worse.push(format!("{}, {shown}", words(&patched)));
+        } else if both + only_patched == 0 {
+            better.push(format!("fixed: {}, {shown}", words(&baseline)));
+        } else if both + only_baseline == 0 {
+            unclear.push(format!(
+                "{}, {shown}: more pairs are needed",
+                words(&patched)
+            ));
+        } else {
+            shared.push(format!("{}, {shown}", words(&patched)));
         }
     }
 }
@@ -484,7 +534,7 @@ fn waits(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], worse: &mu
             pairs.iter().filter_map(arm).sum::<f64>()
         };
         worse.push(format!(
-            "{rate:.2} blocking waits a step that the baseline does not have ({} against {})",
+            "blocking waits that the baseline does not have, {rate:.2} a step ({} in all against {})",
             total(|pair| pair.1.result.counters.get("blocking_waits").copied()),
             total(|pair| pair.0.result.counters.get("blocking_waits").copied()),
         ));

@@ -173,7 +173,7 @@ fn one_pair_of_processes() {
         ),
         (
             "deadlock",
-            Stress,
+            GpuOnly,
             clean(),
             faulted("deadlock", 1),
             V::Regression,
@@ -182,7 +182,7 @@ fn one_pair_of_processes() {
         ),
         (
             "crash",
-            Stress,
+            GpuOnly,
             clean(),
             crash(),
             V::Regression,
@@ -191,7 +191,7 @@ fn one_pair_of_processes() {
         ),
         (
             "hang",
-            Stress,
+            GpuOnly,
             clean(),
             late(),
             V::Regression,
@@ -313,7 +313,7 @@ fn one_pair_of_processes() {
             counter("blocking_waits", 310.0),
             V::Regression,
             Regression,
-            "310 against 10",
+            "310 in all against 10",
         ),
         (
             "fewer waits",
@@ -428,6 +428,26 @@ fn several_pairs_have_to_agree() {
     assert_eq!(verdict(1), Verdict::Inconclusive);
     assert_eq!(verdict(2), Verdict::Regression);
     assert_eq!(verdict(3), Verdict::Regression);
+}
+
+/// Where threads decide, one process proves nothing.
+#[test]
+fn threads_need_several_processes() {
+    let state = |baseline: usize, patched: usize, all: usize| {
+        let process = |faulty| if faulty { faulted("crash", 1) } else { clean() };
+        let pairs = (0..all)
+            .map(|pair| (process(pair < baseline), process(pair < patched)))
+            .collect();
+        judge(&evidence(vec![scenario(Class::Stress, pairs)])).scenarios[0]
+            .relative
+            .state
+    };
+    assert_eq!(state(0, 3, 3), FindingState::Regression);
+    assert_eq!(state(0, 6, 8), FindingState::Regression);
+    assert_eq!(state(0, 2, 3), FindingState::Inconclusive);
+    assert_eq!(state(0, 1, 1), FindingState::Inconclusive);
+    assert_eq!(state(1, 2, 3), FindingState::PreExisting);
+    assert_eq!(state(2, 0, 3), FindingState::Improved);
 }
 
 #[test]
