@@ -118,8 +118,10 @@ pub fn judge(evidence: &Evidence) -> Judgement {
         .iter()
         .flat_map(|scenario| scenario.reasons.iter().cloned())
         .collect();
-    reasons.extend(tests_joined::reasons(evidence.tests.as_ref()));
-    reasons.extend(evidence.test_reasons.iter().cloned());
+    reasons.extend(tests_joined::reasons(
+        evidence.tests.as_ref(),
+        &evidence.test_reasons,
+    ));
     if evidence.require_hardware && evidence.trust != Some(Trust::Hardware) {
         reasons.push(Reason {
             verdict: Verdict::Inconclusive,

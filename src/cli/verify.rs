@@ -91,7 +91,10 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
     drop(progress);
     match outcome {
         Ok(report) => {
-            console.result(&report, &super::report::painted(&report));
+            console.result(
+                &crate::report::bounded(&report),
+                &super::report::painted(&report),
+            );
             Ok(exit_of(&report))
         }
         // the contract's document also for what could not be compared

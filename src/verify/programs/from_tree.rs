@@ -1,30 +1,29 @@
 //! Programs built from a tree: its own sources, stock and patched, over the simulated Metal.
 use super::{Built, Programs};
-use crate::build::{self, Machine, Sources, SourcesError};
-use crate::engine::{self, Arms as Sides, EngineError, Selection, SourceSet};
+use crate::build;
+use crate::engine::{self, Arms as Sides, EngineError, Selection};
 use crate::error::Failure;
 use crate::exit::Exit;
 use crate::progress::Progress;
+use crate::provision::torch::Torch;
 use crate::provision::{self, Item, Step};
 use crate::report::document::{Arms, Compared};
 use crate::run::job::{Arm, Flavour};
 use crate::run::scenarios::Driver;
-use crate::series::TreePath;
 use crate::share;
 use crate::upstream::{self, DEFAULT_VERSION, UpstreamError, Version};
 use crate::verify::{Provision, Request};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A tree, a patch set, and a machine that can build them.
 pub(super) struct FromTree {
     sides: Sides,
     baseline: String,
     patched: String,
-    recipe_folder: PathBuf,
     harness: String,
-    machine: Machine,
+    torch: Torch,
 }
 
 impl FromTree {
@@ -38,17 +37,17 @@ impl FromTree {
             Err(error) => return Err(error.into()),
         };
         // what is wrong with a tree or a patch is said before anything is installed
-        let (sides, machine) = match here {
+        let (sides, torch) = match here {
             Some(root) => {
                 let sides = arms(&root, request)?;
-                let machine = machine(&harness, &version_of(&sides)?, request, progress)?;
-                (sides, machine)
+                let torch = torch_of(&harness, &version_of(&sides)?, request, progress)?;
+                (sides, torch)
             }
             None => {
                 let version = default_version()?;
-                let machine = machine(&harness, &version, request, progress)?;
+                let torch = torch_of(&harness, &version, request, progress)?;
                 let tree = upstream::ensure(None, &version, progress)?;
-                (arms(&tree.path, request)?, machine)
+                (arms(&tree.path, request)?, torch)
             }
         };
         Ok(Self {
@@ -56,8 +55,7 @@ impl FromTree {
             patched: sides.patched.identity()?,
             sides,
             harness: digest_of(&harness.join("metal")),
-            recipe_folder: harness.join("metal"),
-            machine,
+            torch,
         })
     }
 
@@ -87,12 +85,12 @@ fn version_of(sides: &Sides) -> Result<Version, Failure> {
 }
 
 /// Examines the machine, mends it where that was asked for, and says exactly what to run where it was not.
-fn machine(
+fn torch_of(
     harness: &Path,
     version: &Version,
     request: &Request,
     progress: &dyn Progress,
-) -> Result<Machine, Failure> {
+) -> Result<Torch, Failure> {
     let items = match request.provision {
         Provision::Install => provision::provide(harness, version, progress)?,
         Provision::Ask => provision::examine(harness, version),
@@ -109,20 +107,12 @@ fn machine(
         }
         return Err(failure.hint("or let umpatch do it: the same command with --provision"));
     }
-    let missing = |what: &str| {
+    provision::torch::find(version).ok_or_else(|| {
         Failure::new(
             Exit::PatchOrBuildFailed,
-            format!("this machine lacks {what}"),
+            format!("this machine lacks torch {version}"),
         )
         .hint("`umpatch doctor` says what to run")
-    };
-    Ok(Machine {
-        torch: provision::torch::find(version)
-            .ok_or_else(|| missing(&format!("torch {version}")))?,
-        gcc: provision::gcc()
-            .ok_or_else(|| missing("GCC's libraries"))?
-            .folder,
-        workers: request.workers,
     })
 }
 
@@ -163,7 +153,7 @@ impl Programs for FromTree {
                 ("baseline", self.baseline.clone()),
                 ("patched", self.patched.clone()),
                 ("harness", self.harness.clone()),
-                ("torch", self.machine.torch.version.clone()),
+                ("torch", self.torch.version.clone()),
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         )
@@ -203,28 +193,18 @@ impl Programs for FromTree {
             Flavour::Plain => build::Flavour::Plain,
             Flavour::Address => build::Flavour::Address,
         };
-        progress.stage(&format!("build {arm} ({})", flavour.name()));
-        let built = build::build(
-            &self.recipe_folder,
-            sources,
-            flavour,
-            &self.machine,
-            progress,
-        )?;
+        let name = match arm {
+            Arm::Baseline => "stock",
+            Arm::Patched => "patched",
+        };
+        let name = match flavour {
+            build::Flavour::Plain => name.to_owned(),
+            _ => format!("{name} with AddressSanitizer"),
+        };
+        let built = build::native_driver(sources, &self.torch, flavour, &name, progress)?;
         Ok(Some(Built {
-            driver: Driver::new(built.output),
+            driver: Driver::new(built.program),
             notes: built.notes,
         }))
-    }
-}
-
-impl Sources for SourceSet {
-    fn list(&self, under: &str) -> Result<Vec<String>, SourcesError> {
-        let paths = Self::list(self, under)?;
-        Ok(paths.iter().map(|path| path.as_str().to_owned()).collect())
-    }
-
-    fn read(&self, path: &str) -> Result<Option<Vec<u8>>, SourcesError> {
-        Ok(Self::read(self, &TreePath::new(path)?)?)
     }
 }
