@@ -541,7 +541,7 @@ fn what_a_test_says_about_the_patches() {
                     excerpt: String::new(),
                     reason: String::new(),
                     evidence: String::new(),
-                    bearing,
+                    bearing: Some(bearing),
                 }],
                 ..Tests::default()
             }),
