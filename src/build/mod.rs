@@ -5,6 +5,7 @@ mod error;
 mod includes;
 mod job;
 mod linking;
+mod package;
 mod pattern;
 mod place;
 mod recipe;
@@ -43,6 +44,8 @@ pub struct BuildRequest<'a> {
 pub struct Built {
     /// The program or library.
     pub program: PathBuf,
+    /// The folder that holds it, and what the recipe puts beside it.
+    pub folder: PathBuf,
     /// The identity of all that went into it.
     pub key: String,
     /// What was rewritten in the tree's sources on the way, one line each.
@@ -86,7 +89,7 @@ pub fn build_arm(
     let builds = paths::cache().join("builds");
     std::fs::create_dir_all(&builds).map_err(BuildError::write(&builds))?;
     let export = tempfile::tempdir_in(&builds).map_err(BuildError::write(&builds))?;
-    let wanted = recipe.tree_folders();
+    let wanted = recipe.tree_paths();
     let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     sources.export(&wanted, export.path())?;
     let request = BuildRequest {
@@ -123,9 +126,11 @@ fn build_in(
     let jobs = job::plan(&recipe, &place, request.flavour, &cache.join("objects"))?;
     progress.stage(&format!("compile {}", request.name));
     let compiled = compile::all(&jobs, &place, &builds.join("logs"), progress)?;
-    let linked = linking::link(&recipe, &place, request.flavour, &jobs, &builds)?;
+    let beside = package::files(&recipe, &place)?;
+    let linked = linking::link(&recipe, &place, request.flavour, &jobs, &beside, &builds)?;
     Ok(Built {
         program: linked.program,
+        folder: linked.folder,
         key: linked.key,
         notes: staged.rewrites,
         compiled,

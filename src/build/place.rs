@@ -12,7 +12,10 @@ pub(super) struct Place {
     pub harness: PathBuf,
     /// The staged files of the tree.
     pub tree: PathBuf,
+    /// The tree itself, as far as the recipe wants it.
+    tree_root: PathBuf,
     torch: PathBuf,
+    torch_version: String,
     python: PathBuf,
     python_include: PathBuf,
     abi: &'static str,
@@ -44,6 +47,8 @@ impl Place {
         Ok(Self {
             harness: request.harness.to_owned(),
             tree: tree.to_owned(),
+            tree_root: request.tree.to_owned(),
+            torch_version: request.torch.version.clone(),
             torch: request.torch.folder.clone(),
             python: request.torch.python.clone(),
             python_include: request.torch.python_include.clone(),
@@ -88,6 +93,7 @@ impl Place {
         let path = match name {
             "harness" => Some(&self.harness),
             "tree" => Some(&self.tree),
+            "tree_root" => Some(&self.tree_root),
             "torch" => Some(&self.torch),
             "python" => Some(&self.python),
             "python_include" => Some(&self.python_include),
@@ -100,6 +106,17 @@ impl Place {
             .ok_or_else(|| BuildError::Placeholder {
                 name: name.to_owned(),
             })
+    }
+
+    /// What the output is built for, as JSON: the whole version of torch, the tree's, and the C++ ABI.
+    pub fn description(&self) -> String {
+        let tree = self.torch_version.split('+').next().unwrap_or_default();
+        let description = serde_json::json!({
+            "torch": self.torch_version,
+            "tree": tree,
+            "abi": u8::from(self.abi == "1"),
+        });
+        format!("{description}\n")
     }
 
     /// A path as messages and keys show it: relative to the tree or the harness where it is inside.

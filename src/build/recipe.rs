@@ -42,6 +42,7 @@ pub(super) struct Recipe {
     pub harness: Harness,
     #[serde(default)]
     pub generate: Vec<Generate>,
+    pub package: Option<Package>,
     pub link: Flags,
 }
 
@@ -121,6 +122,18 @@ pub(super) struct FileFlags {
 pub(super) struct Generate {
     pub command: Vec<String>,
     pub output: String,
+    /// Files of the tree that it reads, below `{tree_root}`.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+}
+
+/// What goes beside the output, so that its folder can be used as it is.
+#[derive(Debug, Deserialize)]
+pub(super) struct Package {
+    /// Patterns, relative to the recipe's folder.
+    pub files: Vec<String>,
+    /// A JSON file that says what it was built for.
+    pub description: Option<String>,
 }
 
 impl Recipe {
@@ -139,6 +152,17 @@ impl Recipe {
             ));
         }
         Ok(recipe)
+    }
+
+    /// The folders of the tree that staging reads, and the files that generators do.
+    pub fn tree_paths(&self) -> Vec<String> {
+        let mut paths = self.tree_folders();
+        paths.extend(
+            self.generate
+                .iter()
+                .flat_map(|generate| generate.inputs.clone()),
+        );
+        paths
     }
 
     /// The folders of the tree that staging reads.

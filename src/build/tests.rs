@@ -273,3 +273,56 @@ fn the_shipped_recipe_can_be_read() {
         assert!(!pattern::files(&harness, pattern).is_empty(), "{pattern}");
     }
 }
+
+#[test]
+fn a_package_lies_beside_the_output() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("harness/python")).unwrap();
+    fs::write(bench.path("harness/python/loader.py"), "load\n").unwrap();
+    bench.edit(
+        "harness/recipe.toml",
+        "name = \"driver\"",
+        "name = \"python/native.so\"",
+    );
+    bench.edit(
+        "harness/recipe.toml",
+        "[harness]",
+        "[package]\nfiles = [\"python/*.py\"]\ndescription = \"python/build.json\"\n[harness]",
+    );
+    let built = bench.build(Flavour::Plain).unwrap();
+    assert!(built.folder.join("python/native.so").is_file());
+    assert!(built.folder.join("python/loader.py").is_file());
+    let description = fs::read_to_string(built.folder.join("python/build.json")).unwrap();
+    assert!(description.contains("\"tree\":\"2.6.0\""), "{description}");
+    // another loader is another package, of the same objects
+    bench.calls();
+    bench.edit("harness/python/loader.py", "load", "load better");
+    let second = bench.build(Flavour::Plain).unwrap();
+    assert_ne!(second.folder, built.folder);
+    assert_eq!(bench.calls(), ["link"]);
+}
+
+#[test]
+fn a_generator_reads_the_tree_and_is_included() {
+    let bench = Bench::new();
+    bench.edit(
+        "harness/driver/main.mm",
+        "main",
+        "#include <names.inc>\nmain",
+    );
+    bench.edit(
+        "harness/recipe.toml",
+        "\"{tree}/src\"",
+        "\"{tree}/src\", \"{generated}\"",
+    );
+    let recipe = format!(
+        "{}\n[[generate]]\ncommand = [\"cat\", \"{{tree_root}}/src/not_named.txt\"]\noutput = \"names.inc\"\ninputs = [\"src/not_named.txt\"]\n",
+        fs::read_to_string(bench.path("harness/recipe.toml")).unwrap()
+    );
+    fs::write(bench.path("harness/recipe.toml"), recipe).unwrap();
+    bench.build(Flavour::Plain).unwrap();
+    bench.calls();
+    bench.edit("tree/src/not_named.txt", "left out", "named");
+    bench.build(Flavour::Plain).unwrap();
+    assert_eq!(bench.calls(), ["compile main.mm", "link"]);
+}

@@ -15,8 +15,12 @@
   uint8_t* _cpuPointer;
   MTLStorageMode _storageMode;
   BOOL _ownsMemory;
+  void (^_deallocator)(void*, NSUInteger); // of host memory; may be nil
 }
 - (id)initOnHeap:(SMHeap*)heap offset:(NSUInteger)offset length:(NSUInteger)length;
 - (id)initWithDevice:(SMDevice*)device length:(NSUInteger)length storageMode:(MTLStorageMode)mode;
-- (id)initWithDevice:(SMDevice*)device hostMemory:(void*)memory length:(NSUInteger)length;
+- (id)initWithDevice:(SMDevice*)device
+          hostMemory:(void*)memory
+              length:(NSUInteger)length
+         deallocator:(void (^)(void*, NSUInteger))deallocator;
 @end

@@ -1,9 +1,11 @@
 // MTLBuffer. Known: contents is NULL for private storage; a heap's buffer retains its heap; a no-copy buffer neither
-// copies nor retains the host memory, so that the caller has to keep it until the GPU is done (nobody checks that).
+// copies nor retains the host memory: it calls its deallocator when it goes, and without one the caller has to keep the
+// memory until the GPU is done (nobody checks that).
 // A buffer is kept alive by every command buffer that was encoded with it: see command_buffer.h.
 #import "buffer.h"
 #import "counters.h"
 #import "heap.h"
+#include <Block.h>
 #include <mach/vm_page_size.h>
 #include <sys/mman.h>
 
@@ -47,12 +49,16 @@ NSUInteger pages(NSUInteger length) {
   return self;
 }
 
-- (id)initWithDevice:(SMDevice*)device hostMemory:(void*)memory length:(NSUInteger)length {
+- (id)initWithDevice:(SMDevice*)device
+          hostMemory:(void*)memory
+              length:(NSUInteger)length
+         deallocator:(void (^)(void*, NSUInteger))deallocator {
   self = [super init];
   _device = device;
   _length = length;
   _storageMode = MTLStorageModeShared;
   _gpuPointer = _cpuPointer = static_cast<uint8_t*>(memory);
+  _deallocator = Block_copy(deallocator);
   counters().no_copy_buffers_created++;
   return self;
 }
@@ -65,6 +71,9 @@ NSUInteger pages(NSUInteger length) {
   } else if (_ownsMemory) {
     munmap(_gpuPointer, pages(_length));
     addAllocated(-(int64_t)_length);
+  } else if (_deallocator) {
+    _deallocator(_gpuPointer, _length);
+    Block_release(_deallocator);
   }
   [super dealloc];
 }

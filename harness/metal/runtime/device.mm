@@ -73,7 +73,7 @@ using namespace simulated_metal;
                                    length:(NSUInteger)length
                                   options:(MTLResourceOptions)options
                               deallocator:(void (^)(void*, NSUInteger))deallocator {
-  return (id<MTLBuffer>)[[SMBuffer alloc] initWithDevice:self hostMemory:bytes length:length];
+  return (id<MTLBuffer>)[[SMBuffer alloc] initWithDevice:self hostMemory:bytes length:length deallocator:deallocator];
 }
 
 - (id<MTLLibrary>)newLibraryWithSource:(NSString*)source options:(MTLCompileOptions*)options error:(NSError**)error {

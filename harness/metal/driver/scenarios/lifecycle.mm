@@ -149,6 +149,10 @@ void discreteDevice(Session& session) {
   if (session.pinned()) {
     session.fault(Fault::State, "a discrete device has a shared allocator");
   }
+  if (!session.tensors() || !at::detail::getMPSHooks().getMPSDeviceAllocator()) {
+    session.fault(Fault::State, "a discrete device has no allocator for tensors");
+    return;
+  }
   while (session.step() < session.steps()) {
     const int64_t elements = 1 + (int64_t)(session.random()() % 5000);
     const Tensor host = at::arange(elements, at::kFloat);
@@ -167,15 +171,21 @@ void discreteDevice(Session& session) {
 // default every one of them has to be shared; what holds is reported as counters, for both arms to be compared.
 void storageModes(Session& session) {
   const auto options = at::TensorOptions().dtype(at::kFloat).device(at::kMPS);
-  const auto note = [&](const char* way, const Tensor& tensor) {
-    const auto block = audit::describe(tensor.storage().data());
-    session.count(std::string(way) + (block.is_shared ? "_shared" : "_private"), 1);
+  uint64_t shared = 0, all = 0;
+  const auto noteStorage = [&](const std::string& way, const void* data) {
+    const auto block = audit::describe(data);
+    session.count(way + (block.is_shared ? "_shared" : "_private"), 1);
+    shared += block.is_shared;
+    all++;
   };
+  const auto note = [&](const char* way, const Tensor& tensor) { noteStorage(way, tensor.storage().data()); };
   while (session.step() < session.steps()) {
     const int64_t elements = 1000 + (int64_t)(session.random()() % 1000000);
     note("empty", at::empty({elements}, options));
     note("empty_strided", at::empty_strided({elements}, {1}, options));
-    note("small", at::empty({1}, options));
+    // tensors of at most eight bytes are shared in stock already
+    session.count(
+        audit::describe(at::empty({1}, options).storage().data()).is_shared ? "small_shared" : "small_private", 1);
     Tensor resized = at::empty({1000}, options);
     resized.resize_({elements});
     note("resized", resized);
@@ -187,12 +197,16 @@ void storageModes(Session& session) {
     // as torch.load makes a storage: by the hooks' allocator
     auto* allocator = at::detail::getMPSHooks().getMPSDeviceAllocator();
     c10::Storage loaded(c10::Storage::use_byte_size_t(), elements * sizeof(float), allocator, true);
-    const auto block = audit::describe(loaded.data());
-    session.count(block.is_shared ? "hooks_storage_shared" : "hooks_storage_private", 1);
+    noteStorage("hooks_storage", loaded.data());
     session.pass();
     session.endStep();
   }
   session.audit();
+  // one default holds for all of them, whichever it is
+  if (shared != 0 && shared != all) {
+    session.fault(Fault::State, std::to_string(shared) + " of " + std::to_string(all) +
+                                    " storages are shared: the ways to make a tensor disagree");
+  }
 }
 
 using Settings = std::map<std::string, std::string>;
