@@ -164,9 +164,10 @@ pub enum EngineError {
         source: serde_json::Error,
     },
     /// A write failed, and so did taking back what was done before it.
-    #[error("the tree is half changed: {cause}; taking it back failed too: {rollback}")]
+    #[error("the tree is half changed: taking back failed too ({rollback})")]
     HalfDone {
         /// What failed first.
+        #[source]
         cause: Box<EngineError>,
         /// Why it could not be taken back.
         rollback: Box<EngineError>,
@@ -267,7 +268,7 @@ impl Explain for EngineError {
                 vec![format!("add --only {needs}, or use --until")]
             }
             Self::NoRepository(path) => vec![format!(
-                "`umpatch fetch --dir {}` makes a git repository of a copy; `umpatch status` works without one",
+                "`umpatch fetch dir {} --init` makes it one, with a commit of all its files; `umpatch status` works without",
                 path.display()
             )],
             Self::Bare(_) => one("add a work tree: git worktree add"),
@@ -303,7 +304,7 @@ impl Explain for EngineError {
                 one("move your version of the file away, and run the command again")
             }
             Self::HalfDone { .. } => one(
-                "mend the cause (space, permissions); the next umpatch apply, unapply or status finishes the work",
+                "mend the cause (space, permissions); then `umpatch apply --continue` finishes the work, and --abort takes it back",
             ),
             Self::Storage { source, .. } => match source.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
@@ -320,6 +321,12 @@ impl Explain for EngineError {
             Self::Git { source, .. } if source.message().contains("mandatory extension") => one(
                 "the index uses a feature that is not supported; turn it off: git sparse-checkout reapply --no-sparse-index, or git update-index --no-split-index",
             ),
+            Self::Git { action, .. } if action.contains("write") || action.starts_with("set ") => {
+                // git's library does not always say why a write failed
+                one(
+                    "is there space left, may the repository be written, and was no lock file of git's left behind?",
+                )
+            }
             _ => Vec::new(),
         }
     }

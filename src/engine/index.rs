@@ -54,6 +54,22 @@ pub(super) fn stage(checkout: &Checkout, files: &[FileMove]) -> Result<(), Engin
     index.write().map_err(EngineError::git("write the index"))
 }
 
+/// Whether the index in use has the content of all these files already.
+pub(super) fn holds(checkout: &Checkout, files: &[FileMove]) -> Result<bool, EngineError> {
+    let index = Index::open(&live(checkout)).map_err(EngineError::git("read the index"))?;
+    Ok(files.iter().all(|file| {
+        let entry = index.get_path(file.versions.path.as_path(), 0);
+        match (&file.versions.after, entry) {
+            (None, None) => true,
+            (Some(after), Some(entry)) => {
+                entry.id.to_string() == after.blob
+                    && entry.mode == after.mode.number().cast_unsigned()
+            }
+            _ => false,
+        }
+    }))
+}
+
 /// An entry with the times of the file as it is now; of no times where the file is not there.
 fn entry(
     checkout: &Checkout,

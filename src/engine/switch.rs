@@ -52,6 +52,15 @@ pub(super) enum IndexPolicy {
     Keep,
 }
 
+/// Whether the index is written where its entries are right already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IndexWrite {
+    /// Also then: the files' times may be new.
+    Always,
+    /// Only where it has to be: there may be no room for it.
+    WhereItDiffers,
+}
+
 /// A file that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileMove {
@@ -129,9 +138,12 @@ impl Switch {
             self.clear(checkout)?;
             return Err(error);
         }
-        match self.carry_out(checkout) {
+        match self.carry_out(checkout, IndexWrite::Always) {
             Ok(()) => Ok(()),
-            Err(cause) => match self.inverse().carry_out(checkout) {
+            Err(cause) => match self
+                .inverse()
+                .carry_out(checkout, IndexWrite::WhereItDiffers)
+            {
                 Ok(()) => Err(cause),
                 Err(rollback) => Err(EngineError::HalfDone {
                     cause: Box::new(cause),
@@ -156,7 +168,7 @@ impl Switch {
     }
 
     /// Does, or does again, every step after the decision.
-    fn carry_out(&self, checkout: &Checkout) -> Result<(), EngineError> {
+    fn carry_out(&self, checkout: &Checkout, write: IndexWrite) -> Result<(), EngineError> {
         let before = self
             .files
             .iter()
@@ -170,10 +182,14 @@ impl Switch {
         if let Some(step) = &self.head {
             set_head(checkout, &step.after, &self.why)?;
         }
+        let untouched = before.iter().all(|seen| *seen == Seen::After);
         for (file, seen) in self.files.iter().zip(before) {
             file.carry_out(checkout, seen)?;
         }
-        if self.index.after != IndexPolicy::Keep {
+        let needless = write == IndexWrite::WhereItDiffers
+            && untouched
+            && index::holds(checkout, &self.files)?;
+        if self.index.after != IndexPolicy::Keep && !needless {
             index::stage(checkout, &self.files)?;
             index::replace(checkout)?;
         }
@@ -231,7 +247,7 @@ pub(super) fn recover(checkout: &Checkout) -> Result<Recovered, EngineError> {
             Ok(Recovered::TakenBack)
         }
         Stage::Decided => {
-            switch.carry_out(checkout)?;
+            switch.carry_out(checkout, IndexWrite::Always)?;
             Ok(Recovered::Finished)
         }
     }
@@ -245,7 +261,7 @@ pub(super) fn take_back(checkout: &Checkout) -> Result<Recovered, EngineError> {
     index::release_stale_lock(checkout)?;
     match switch.stage {
         Stage::Prepared => switch.clear(checkout)?,
-        Stage::Decided => switch.inverse().carry_out(checkout)?,
+        Stage::Decided => switch.inverse().carry_out(checkout, IndexWrite::Always)?,
     }
     Ok(Recovered::TakenBack)
 }

@@ -4,6 +4,7 @@ mod apply;
 mod arms;
 mod faults;
 mod lab;
+mod odd_repositories;
 mod oracle;
 mod refusals;
 mod status;
