@@ -6,7 +6,7 @@ use super::{harmless, summary};
 /// Bytes of one test's or fault's output.
 const OUTPUT: usize = 4_000;
 /// Bytes of all output together.
-const TOTAL: usize = 1_500_000;
+const TOTAL: usize = 1_000_000;
 /// Bytes of a test's id and of the names of its outcomes.
 const NAME: usize = 1_000;
 /// Bytes of a sentence.
@@ -39,11 +39,12 @@ pub fn bounded(report: &Report) -> Report {
     }
     if let Some(tests) = &mut report.tests {
         let mut gravest: Vec<_> = tests.changes.iter_mut().collect();
-        gravest.sort_by_key(|change| summary::class_gravity(&change.class));
+        gravest.sort_by_key(|change| summary::change_gravity(change));
         for change in gravest {
             shorten(&mut change.id, NAME);
             shorten(&mut change.baseline, NAME);
             shorten(&mut change.patched, NAME);
+            shorten(&mut change.evidence, NAME);
             spend(&mut change.excerpt, &mut room);
         }
     }

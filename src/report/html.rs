@@ -4,7 +4,8 @@
 //! safe.
 use super::curves::ScenarioCurves;
 use super::document::{
-    ArmFigures, Arms, Fault, Finding, FindingState, Report, Scenario, TestChange, Tests,
+    ArmFigures, Arms, Bearing, FailureGroup, Fault, Finding, FindingState, Report, Scenario,
+    TestChange, Tests,
 };
 use super::{ReportError, figures, harmless, plot, summary};
 use minijinja::value::Value;
@@ -17,6 +18,8 @@ const SCRIPT: &str = include_str!("templates/report.js");
 
 /// Rows of changed tests that the page shows; the data has all of them.
 const CHANGES: usize = 10_000;
+/// Names listed in one place.
+const NAMES: usize = 50;
 /// Faults shown of one arm of a scenario.
 const FAULTS: usize = 20;
 
@@ -406,9 +409,23 @@ fn faults(scenario: &Scenario) -> Vec<ArmFaults> {
 struct TestsView {
     arms: Vec<TestArm>,
     outcomes: Vec<&'static str>,
-    changes: Vec<ChangeRow>,
+    remarks: Vec<String>,
+    /// Changes that say something about the patches, and those that say nothing.
+    telling: Vec<ChangeRow>,
+    neutral: Vec<ChangeRow>,
     classes: Vec<ClassCount>,
+    failures: Vec<FailureRow>,
+    leaks: Vec<(&'static str, Vec<String>)>,
     more: usize,
+}
+
+#[derive(Serialize)]
+struct FailureRow {
+    reason: String,
+    why: String,
+    baseline: String,
+    patched: String,
+    examples: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -423,9 +440,12 @@ struct TestArm {
 struct ChangeRow {
     id: String,
     class: String,
-    against: bool,
+    sign: &'static str,
+    style: &'static str,
     baseline: String,
     patched: String,
+    evidence: String,
+    reason: String,
     excerpt: String,
 }
 
@@ -433,7 +453,59 @@ struct ChangeRow {
 struct ClassCount {
     class: String,
     number: usize,
-    against: bool,
+    style: &'static str,
+}
+
+fn change_row(change: &TestChange) -> ChangeRow {
+    let (_, sign, style) = summary::bearing(change.weight());
+    ChangeRow {
+        id: harmless::line(&change.id, harmless::NAME),
+        class: harmless::line(&change.class, harmless::NAME),
+        sign,
+        style,
+        baseline: harmless::line(&change.baseline, harmless::NAME),
+        patched: harmless::line(&change.patched, harmless::NAME),
+        evidence: harmless::line(&change.evidence, harmless::NAME),
+        reason: harmless::line(&change.reason, harmless::NAME),
+        excerpt: harmless::block(&change.excerpt, harmless::OUTPUT),
+    }
+}
+
+fn class_counts(changes: &[&TestChange]) -> Vec<ClassCount> {
+    let mut classes: Vec<ClassCount> = Vec::new();
+    for change in changes {
+        let class = harmless::line(&change.class, harmless::NAME);
+        let (_, _, style) = summary::bearing(change.weight());
+        let same = |known: &&mut ClassCount| known.class == class && known.style == style;
+        match classes.iter_mut().find(same) {
+            Some(known) => known.number += 1,
+            None => classes.push(ClassCount {
+                class,
+                number: 1,
+                style,
+            }),
+        }
+    }
+    classes
+}
+
+fn failure_rows(tests: &Tests) -> Vec<FailureRow> {
+    let row = |group: &FailureGroup| FailureRow {
+        reason: harmless::line(&group.reason, harmless::NAME),
+        why: harmless::line(&group.why, harmless::SENTENCE),
+        baseline: figures::count(group.count.baseline as f64),
+        patched: figures::count(group.count.patched as f64),
+        examples: names(&group.examples),
+    };
+    tests.failures.iter().map(row).collect()
+}
+
+fn names(names: &[String]) -> Vec<String> {
+    names
+        .iter()
+        .take(NAMES)
+        .map(|name| harmless::line(name, harmless::NAME))
+        .collect()
 }
 
 fn tests(tests: &Tests) -> TestsView {
@@ -451,28 +523,19 @@ fn tests(tests: &Tests) -> TestsView {
             .collect(),
     };
     let mut sorted: Vec<&TestChange> = tests.changes.iter().collect();
-    sorted.sort_by_key(|change| summary::class_gravity(&change.class));
-    let changes = sorted.iter().take(CHANGES).map(|change| ChangeRow {
-        id: harmless::line(&change.id, harmless::NAME),
-        class: harmless::line(&change.class, harmless::NAME),
-        against: summary::counts_against(&change.class),
-        baseline: harmless::line(&change.baseline, harmless::NAME),
-        patched: harmless::line(&change.patched, harmless::NAME),
-        excerpt: harmless::block(&change.excerpt, harmless::OUTPUT),
+    sorted.sort_by_key(|change| summary::change_gravity(change));
+    let (neutral, telling): (Vec<&TestChange>, Vec<&TestChange>) = sorted
+        .iter()
+        .take(CHANGES)
+        .copied()
+        .partition(|change| change.weight() == Bearing::Neutral);
+    let rows = |changes: &[&TestChange]| changes.iter().map(|change| change_row(change)).collect();
+    let leaks = tests.leaks.as_ref().map_or_else(Vec::new, |leaks| {
+        vec![
+            ("stock", names(&leaks.baseline)),
+            ("patched", names(&leaks.patched)),
+        ]
     });
-    let changes = changes.collect();
-    let mut classes: Vec<ClassCount> = Vec::new();
-    for change in &sorted {
-        let class = harmless::line(&change.class, harmless::NAME);
-        match classes.iter_mut().find(|known| known.class == class) {
-            Some(known) => known.number += 1,
-            None => classes.push(ClassCount {
-                against: summary::counts_against(&class),
-                class,
-                number: 1,
-            }),
-        }
-    }
     TestsView {
         arms: vec![
             arm("stock", &tests.baseline, &tests.pass_rate.baseline),
@@ -481,8 +544,12 @@ fn tests(tests: &Tests) -> TestsView {
         outcomes: summary::test_outcomes(&tests.baseline)
             .map(|(name, _)| name)
             .to_vec(),
-        changes,
-        classes,
+        remarks: summary::test_remarks(tests),
+        telling: rows(&telling),
+        neutral: rows(&neutral),
+        classes: class_counts(&sorted),
+        failures: failure_rows(tests),
+        leaks,
         more: sorted.len().saturating_sub(CHANGES),
     }
 }

@@ -1,5 +1,5 @@
 //! The report as JUnit XML: scenarios and differing tests as test cases, as CI systems read them.
-use super::document::{FindingState, Report, Scenario, TestChange, Tests};
+use super::document::{Bearing, FindingState, Report, Scenario, TestChange, Tests};
 use super::{figures, harmless, summary};
 use quick_junit::{
     NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite,
@@ -141,12 +141,18 @@ fn changes(tests: &Tests) -> TestSuite {
 /// A crash or a timeout is an error, a wrong result a failure; a flaky test passes with a rerun recorded, as Surefire
 /// and its readers have it; what does not count against the patches passes.
 fn change_case(change: &TestChange) -> TestCase {
-    let message = format!(
+    let mut message = format!(
         "{}: {} in stock, {} in patched",
         harmless::line(&change.class, harmless::NAME),
         harmless::line(&change.baseline, harmless::NAME),
         harmless::line(&change.patched, harmless::NAME)
     );
+    for more in [&change.evidence, &change.reason] {
+        if !more.is_empty() {
+            message.push_str("; ");
+            message.push_str(&harmless::line(more, harmless::NAME));
+        }
+    }
     let excerpt = harmless::block(&change.excerpt, harmless::OUTPUT);
     let class = change.class.as_str();
     let status = match class {
@@ -163,13 +169,16 @@ fn change_case(change: &TestChange) -> TestCase {
             success.add_rerun(rerun);
             success
         }
-        "same-failure" | "changed-failure" => {
+        "same-failure" | "changed-failure" if change.weight() != Bearing::Against => {
             let mut skipped = TestCaseStatus::skipped();
             skipped.set_message(message.as_str());
             skipped
         }
-        _ if summary::counts_against(class) => {
+        _ if change.weight() == Bearing::Against => {
             failure(NonSuccessKind::Failure, class, &message, &excerpt)
+        }
+        _ if change.weight() == Bearing::Undecided => {
+            failure(NonSuccessKind::Error, class, &message, &excerpt)
         }
         _ => TestCaseStatus::success(),
     };

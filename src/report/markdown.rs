@@ -1,6 +1,6 @@
 //! The report as Markdown for a CI job summary or a pull-request comment: verdict first, details folded, and within the
 //! 65,536 characters that a comment may have.
-use super::document::{Fault, FindingState, Report, Scenario, TestChange};
+use super::document::{Bearing, Fault, FindingState, Report, Scenario, TestChange};
 use super::{figures, harmless, summary};
 use std::fmt::Write;
 
@@ -8,6 +8,8 @@ use std::fmt::Write;
 const LIMIT: usize = 65_536;
 /// What is kept free for the lines that say what was left out.
 const RESERVE: usize = 2_048;
+/// Rows of a table; the page has them all.
+const ROWS: usize = 100;
 /// Characters of a faulty program's output that are shown.
 const EXCERPT: usize = 1_200;
 
@@ -49,10 +51,12 @@ impl Page {
     fn add_rows(&mut self, head: &str, rows: impl Iterator<Item = String>, foot: &str) {
         let around = head.chars().count() + foot.chars().count() + 80;
         let room = (LIMIT - RESERVE).saturating_sub(self.characters + around);
-        let (mut section, mut used, mut more) = (head.to_owned(), 0, 0_usize);
+        let (mut section, mut used) = (head.to_owned(), 0);
+        let (mut taken, mut more) = (0_usize, 0_usize);
         for row in rows {
             let characters = row.chars().count();
-            if more == 0 && used + characters <= room {
+            if more == 0 && taken < ROWS && used + characters <= room {
+                taken += 1;
                 section.push_str(&row);
                 used += characters;
             } else {
@@ -128,7 +132,7 @@ fn head(report: &Report, page: &mut Page) {
             "<details><summary>All {} lines of evidence</summary>\n\n",
             report.reasons.len()
         );
-        page.add_rows(&head, rows.take(100), "\n</details>\n\n");
+        page.add_rows(&head, rows, "\n</details>\n\n");
     }
 }
 
@@ -191,37 +195,62 @@ fn tests(report: &Report, page: &mut Page) {
     }
     text.push('\n');
     page.add(&text);
-    let mut changes: Vec<&TestChange> = tests.changes.iter().collect();
-    changes.sort_by_key(|change| summary::class_gravity(&change.class));
-    let against = changes
+    let remarks: Vec<String> = summary::test_remarks(tests)
         .iter()
-        .take_while(|change| summary::counts_against(&change.class))
-        .count();
-    let row = |change: &&TestChange| {
-        format!(
-            "| {} | {} | {} | {} |\n",
-            code(&harmless::line(&change.id, harmless::NAME)),
-            prose(&harmless::line(&change.class, 40)),
-            prose(&harmless::line(&change.baseline, 40)),
-            prose(&harmless::line(&change.patched, 40)),
-        )
+        .map(|remark| format!("- {}\n", prose(remark)))
+        .collect();
+    page.add_rows("", remarks.into_iter(), "\n");
+    let mut changes: Vec<&TestChange> = tests.changes.iter().collect();
+    changes.sort_by_key(|change| summary::change_gravity(change));
+    for bearing in [
+        Bearing::Against,
+        Bearing::Undecided,
+        Bearing::InFavour,
+        Bearing::Neutral,
+    ] {
+        let rows: Vec<String> = changes
+            .iter()
+            .filter(|change| change.weight() == bearing)
+            .map(|change| change_row(change))
+            .collect();
+        change_table(bearing, rows, page);
+    }
+}
+
+/// A table of tests that say the same about the patches; folded unless they count against them.
+fn change_table(bearing: Bearing, rows: Vec<String>, page: &mut Page) {
+    let columns = "| test | class | stock | patched | evidence |\n|-|-|-|-|-|\n";
+    let (words, sign, _) = summary::bearing(bearing);
+    let number = figures::count(rows.len() as f64);
+    let plural = if rows.len() == 1 { "test" } else { "tests" };
+    if rows.is_empty() {
+        return;
+    }
+    let title = format!("{sign} {number} {plural}: {words}");
+    if bearing == Bearing::Against {
+        let head = format!("**{title}**\n\n{columns}");
+        page.add_rows(&head, rows.into_iter(), "\n");
+    } else {
+        let head = format!("<details><summary>{title}</summary>\n\n{columns}");
+        page.add_rows(&head, rows.into_iter(), "\n</details>\n\n");
+    }
+}
+
+fn change_row(change: &TestChange) -> String {
+    let known = if change.reason.is_empty() {
+        String::new()
+    } else {
+        format!(" (known: {})", change.reason)
     };
-    let columns = "| test | class | stock | patched |\n|-|-|-|-|\n";
-    if against > 0 {
-        let head = format!("**{against} tests count against the patches**\n\n{columns}");
-        page.add_rows(&head, changes[..against].iter().take(100).map(row), "\n");
-    }
-    if changes.len() > against {
-        let head = format!(
-            "<details><summary>{} other tests that differ</summary>\n\n{columns}",
-            changes.len() - against
-        );
-        page.add_rows(
-            &head,
-            changes[against..].iter().take(100).map(row),
-            "\n</details>\n\n",
-        );
-    }
+    let evidence = harmless::line(&format!("{}{known}", change.evidence), harmless::NAME);
+    format!(
+        "| {} | {} | {} | {} | {} |\n",
+        code(&harmless::line(&change.id, harmless::NAME)),
+        prose(&harmless::line(&change.class, 40)),
+        prose(&harmless::line(&change.baseline, 40)),
+        prose(&harmless::line(&change.patched, 40)),
+        prose(&evidence),
+    )
 }
 
 fn goals(report: &Report, page: &mut Page) {

@@ -1,7 +1,7 @@
 //! What every format says alike: the words for a verdict, a finding and a kind of device, and the figures of a row.
 use super::document::{
-    ArmFigures, Arms, Compared, Finding, FindingState, Reason, Report, RunState, Scenario,
-    TestCounts, Trust, Verdict,
+    ArmFigures, Arms, Bearing, Compared, Finding, FindingState, Reason, Report, RunState, Scenario,
+    TestChange, TestCounts, Tests, Trust, Verdict,
 };
 use super::{figures, harmless};
 
@@ -425,6 +425,53 @@ pub(super) fn test_counts(counts: &TestCounts) -> String {
     }
 }
 
+/// What else a reader must know of the tests, one sentence each: tests that did not run, processes that died, leaks.
+pub(super) fn test_remarks(tests: &Tests) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let both = |counts: &Arms<u64>| {
+        let figure = |number: u64| figures::count(number as f64);
+        format!(
+            "{} in stock, {} in patched",
+            figure(counts.baseline),
+            figure(counts.patched)
+        )
+    };
+    let any = |counts: &Arms<u64>| counts.baseline + counts.patched > 0;
+    if tests.baseline_recorded {
+        remarks.push("The stock arm is a recording: it was not run.".to_owned());
+    }
+    if any(&tests.not_run) {
+        remarks.push(format!(
+            "Selected tests that did not run: {}.",
+            both(&tests.not_run)
+        ));
+    }
+    if any(&tests.exit_crashes) {
+        remarks.push(format!(
+            "Worker processes that died with no test at hand: {}.",
+            both(&tests.exit_crashes)
+        ));
+    }
+    if let Some(leaks) = &tests.leaks {
+        let counts = Arms {
+            baseline: leaks.baseline.len() as u64,
+            patched: leaks.patched.len() as u64,
+        };
+        remarks.push(format!(
+            "Tests in which upstream's own leak check found a leak: {}.",
+            both(&counts)
+        ));
+    }
+    if tests.seconds.baseline + tests.seconds.patched > 0.0 {
+        remarks.push(format!(
+            "The tests' own time: {} in stock, {} in patched.",
+            figures::seconds(tests.seconds.baseline),
+            figures::seconds(tests.seconds.patched)
+        ));
+    }
+    remarks
+}
+
 /// Counts of test outcomes by name.
 pub(super) fn test_outcomes(counts: &TestCounts) -> [(&'static str, u64); 7] {
     [
@@ -438,22 +485,29 @@ pub(super) fn test_outcomes(counts: &TestCounts) -> [(&'static str, u64); 7] {
     ]
 }
 
-/// Whether a class of test change counts against the patches.
-pub(super) fn counts_against(class: &str) -> bool {
-    matches!(
-        class,
-        "regression"
-            | "new-crash"
-            | "new-timeout"
-            | "flakier"
-            | "new-skip"
-            | "missing"
-            | "exit-crash"
-    )
+/// What a change of a test says about the patches: words, sign, and a class in style sheets.
+pub(super) const fn bearing(bearing: Bearing) -> (&'static str, &'static str, &'static str) {
+    match bearing {
+        Bearing::Against => ("counts against the patches", "✘", "regression"),
+        Bearing::Undecided => ("undecided", "?", "inconclusive"),
+        Bearing::Neutral => ("says nothing about the patches", "=", "not-comparable"),
+        Bearing::InFavour => ("counts in their favour", "▼", "improved"),
+    }
 }
 
-/// How grave a class of test change is: the order of the rows.
-pub(super) fn class_gravity(class: &str) -> u8 {
+/// The order of the rows of changed tests: by what they say about the patches, then by class.
+pub(super) fn change_gravity(change: &TestChange) -> (u8, u8) {
+    let bearing = match change.weight() {
+        Bearing::Against => 0,
+        Bearing::Undecided => 1,
+        Bearing::InFavour => 2,
+        Bearing::Neutral => 3,
+    };
+    (bearing, class_gravity(&change.class))
+}
+
+/// How grave a class of test change is.
+fn class_gravity(class: &str) -> u8 {
     const ORDER: [&str; 14] = [
         "new-crash",
         "regression",

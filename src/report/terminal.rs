@@ -1,6 +1,6 @@
 //! The report for a terminal: the verdict with the line that decided it, what was compared, one line per scenario.
 //! Plain text of at most 100 columns; colour is for whoever prints it.
-use super::document::{FindingState, Report, Scenario};
+use super::document::{Bearing, FindingState, Report, Scenario};
 use super::{figures, harmless, summary};
 use std::fmt::Write;
 
@@ -210,21 +210,45 @@ fn tests(report: &Report, text: &mut String) {
         );
         paragraph(text, &format!("  {name} "), "          ", &words);
     }
-    let mut changes: Vec<_> = tests.changes.iter().collect();
-    changes.sort_by_key(|change| summary::class_gravity(&change.class));
+    for remark in summary::test_remarks(tests) {
+        paragraph(text, "  ", "  ", &remark);
+    }
+    // what says nothing about the patches is for the page
+    let mut changes: Vec<_> = tests
+        .changes
+        .iter()
+        .filter(|change| change.weight() != Bearing::Neutral)
+        .collect();
+    changes.sort_by_key(|change| summary::change_gravity(change));
     for change in changes.iter().take(CHANGES) {
-        let words = format!(
+        let mut words = format!(
             "{}: {} → {}: {}",
             harmless::line(&change.class, 40),
             harmless::line(&change.baseline, 40),
             harmless::line(&change.patched, 40),
             harmless::line(&change.id, harmless::NAME)
         );
-        paragraph(text, "  - ", "    ", &words);
+        if !change.evidence.is_empty() {
+            let _ = write!(
+                words,
+                " ({})",
+                harmless::line(&change.evidence, harmless::NAME)
+            );
+        }
+        let (_, sign, _) = summary::bearing(change.weight());
+        paragraph(text, &format!("  {sign} "), "    ", &words);
     }
     if changes.len() > CHANGES {
         let more = figures::count((changes.len() - CHANGES) as f64);
         let _ = writeln!(text, "  - and {more} more (report.html)");
+    }
+    let neutral = tests.changes.len() - changes.len();
+    if neutral > 0 {
+        let number = figures::count(neutral as f64);
+        let _ = writeln!(
+            text,
+            "  = {number} that say nothing about the patches (report.html)"
+        );
     }
 }
 

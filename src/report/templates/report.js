@@ -7,11 +7,14 @@
   if (!filter) return;
   const field = filter.querySelector("input");
   const shown = filter.querySelector("output");
-  const rows = Array.from(document.querySelectorAll("#changed tbody tr"));
+  const rows = Array.from(document.querySelectorAll(".changes tbody tr"));
   const texts = rows.map((row) => row.textContent.toLowerCase());
   filter.hidden = false;
   field.addEventListener("input", () => {
     const wanted = field.value.trim().toLowerCase();
+    for (const folded of document.querySelectorAll("details:has(.changes)")) {
+      folded.open = folded.open || wanted !== "";
+    }
     let number = 0;
     rows.forEach((row, index) => {
       row.hidden = !texts[index].includes(wanted);
