@@ -28,7 +28,7 @@ pub struct Failure {
     /// The exit code.
     pub exit: Exit,
     /// What `--json` adds for programs.
-    pub detail: Option<serde_json::Value>,
+    pub detail: Option<Box<serde_json::Value>>,
 }
 
 impl Failure {
@@ -77,7 +77,7 @@ impl<E: Explain> From<E> for Failure {
             chain,
             hints: error.hints(),
             exit: error.exit(),
-            detail: error.detail(),
+            detail: error.detail().map(Box::new),
         }
     }
 }

@@ -61,7 +61,7 @@ impl Console {
                 "exit_code": failure.exit.code(),
             });
             if let Some(detail) = &failure.detail {
-                document["detail"] = detail.clone();
+                document["detail"] = (**detail).clone();
             }
             self.result(&document, "");
         }
