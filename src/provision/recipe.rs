@@ -114,7 +114,12 @@ fn required(requires: &Requires, gcc: Option<&Gcc>) -> Vec<Item> {
             ),
         }
     });
-    let files = requires.file.iter().map(|file| required_file(file, gcc));
+    // the interpreter's headers are examined with the interpreter: `python3-headers`
+    let files = requires
+        .file
+        .iter()
+        .filter(|file| !file.path.contains("{python_include}"))
+        .map(|file| required_file(file, gcc));
     programs.chain(files).collect()
 }
 
