@@ -682,4 +682,16 @@ fn a_run_cut_off_is_rebuilt_from_its_journal() {
     assert_eq!(written.state, RunState::Partial);
     assert_eq!(written.command, "umpatch verify --suite quick");
     assert!(folder.path().join("report.html").is_file());
+    // tests that only the written report knows are not lost
+    let mut with_tests = written;
+    with_tests.tests = recorded("regression").tests;
+    let text = serde_json::to_string(&with_tests).unwrap();
+    fs::write(folder.path().join(report::DATA_FILE), text).unwrap();
+    umpatch()
+        .arg("report")
+        .arg(folder.path())
+        .assert()
+        .success();
+    let again = report::read(&folder.path().join(report::DATA_FILE)).unwrap();
+    assert_eq!(again.tests, with_tests.tests);
 }

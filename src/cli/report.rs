@@ -106,12 +106,26 @@ fn load(named: &Path, folder: &Path, console: &Console) -> Result<Report, Failur
         return Ok(report::read(&data)?);
     }
     match compare::report(folder) {
-        Ok(report) => Ok(report),
+        Ok(rebuilt) => Ok(with_more(rebuilt, &data)),
         Err(error) if data.is_file() => {
             console.note(&format!("{error}: taking {} instead", data.display()));
             Ok(report::read(&data)?)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// What the run itself wrote is kept where the rebuilt report lacks its tests, as those of a merged or imported run.
+fn with_more(rebuilt: Report, data: &Path) -> Report {
+    match report::read(data) {
+        Ok(written)
+            if written.tests.is_some()
+                && rebuilt.tests.is_none()
+                && written.fingerprint.key == rebuilt.fingerprint.key =>
+        {
+            written
+        }
+        _ => rebuilt,
     }
 }
 
