@@ -4,6 +4,7 @@ mod completions;
 mod console;
 mod doctor;
 mod fetch;
+mod refresh;
 mod report;
 mod scenarios;
 mod status;
@@ -51,6 +52,7 @@ enum Command {
     Status(status::Arguments),
     Apply(apply::Arguments),
     Unapply(unapply::Arguments),
+    Refresh(refresh::Arguments),
     Verify(verify::Arguments),
     Report(report::Arguments),
     Scenarios(scenarios::Arguments),
@@ -83,6 +85,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Status(own) => status::run(&arguments.global, own, &console),
         Command::Apply(own) => apply::run(&arguments.global, own, &console),
         Command::Unapply(own) => unapply::run(&arguments.global, own, &console),
+        Command::Refresh(own) => refresh::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, own, &console),
         Command::Report(own) => report::run(&arguments.global, own, &console),
         Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),

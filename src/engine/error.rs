@@ -120,6 +120,20 @@ pub enum EngineError {
     /// A patch file was changed since it was applied.
     #[error("patch {0} is applied, but its file has changed since")]
     PatchChanged(PatchId),
+    /// Nothing is applied as commits.
+    #[error("no series is applied to this tree as commits")]
+    NotApplied,
+    /// A merge among the commits of the series.
+    #[error("the commits since the base are not one line: {0} is a merge")]
+    NotLinear(String),
+    /// Commits that were added, dropped or joined.
+    #[error("{patches} patches are applied, but there are {commits} commits since the base")]
+    CommitCount {
+        /// How many patches are applied as commits.
+        patches: usize,
+        /// How many commits there are.
+        commits: usize,
+    },
     /// The branch is somebody else's.
     #[error("the branch {0} exists and holds commits that umpatch did not make here")]
     BranchExists(String),
@@ -244,6 +258,9 @@ impl Explain for EngineError {
             | Self::PatchChanged(_)
             | Self::BranchExists(_)
             | Self::BranchName(_)
+            | Self::NotApplied
+            | Self::NotLinear(_)
+            | Self::CommitCount { .. }
             | Self::BranchElsewhere(_)
             | Self::CommitsOnTop { .. }
             | Self::BaseMoved { .. }
@@ -292,6 +309,10 @@ impl Explain for EngineError {
             Self::BranchExists(branch) => vec![format!(
                 "rename it (git branch -m {branch} OTHER), or choose another with --branch"
             )],
+            Self::NotApplied => one("apply it first: umpatch apply --patches-from DIR"),
+            Self::CommitCount { .. } => one(
+                "each patch is one commit; for another number edit series.toml and the patch files by hand",
+            ),
             Self::BranchElsewhere(_) => one("choose another with --branch"),
             Self::CommitsOnTop { applied, .. } => vec![format!(
                 "move them to a branch of their own first (git branch keep), then git reset --hard {applied}"

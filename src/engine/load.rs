@@ -122,11 +122,7 @@ fn gather(folder: &Path, visited: &mut Vec<PathBuf>) -> Result<Series, EngineErr
             path: path.clone(),
             source,
         })?;
-        patches.push(Patch::new(
-            undescribed(id, &name)?,
-            &shown(&path),
-            &read(&path)?,
-        )?);
+        patches.push(Patch::new(undescribed(id, &name)?, &path, &read(&path)?)?);
     }
     Ok(Series {
         name: name_of(folder),
@@ -168,7 +164,7 @@ fn described(
     for entry in file.patch {
         let path = entry.file.under(folder);
         let bytes = read(&path)?;
-        patches.push(Patch::new(entry, &shown(&path), &bytes)?);
+        patches.push(Patch::new(entry, &path, &bytes)?);
     }
     Ok(Series {
         name: file.name,
@@ -237,17 +233,6 @@ fn name_of(folder: &Path) -> SeriesName {
         .ok()
         .and_then(|id| SeriesName::try_from(String::from(id)).ok())
         .unwrap_or_else(SeriesName::unnamed)
-}
-
-/// A patch file as messages name it: the folder's own name and the file's.
-fn shown(path: &Path) -> String {
-    let parts: Vec<_> = path
-        .iter()
-        .rev()
-        .take(2)
-        .map(|part| part.to_string_lossy())
-        .collect();
-    parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, EngineError> {

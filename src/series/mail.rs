@@ -106,6 +106,110 @@ impl Message {
     }
 }
 
+/// Longest line of a header that is written.
+const WIDTH: usize = 76;
+
+impl Message {
+    /// The mail's headers and message, up to the line `---`, as `git format-patch --zero-commit` writes them but without a
+    /// `[PATCH]` tag.
+    #[must_use]
+    pub fn emit(&self) -> String {
+        let plain = self.subject.is_ascii() && self.name.is_ascii() && self.body.is_ascii();
+        let mut mail = String::from(
+            "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n",
+        );
+        let special = self
+            .name
+            .contains(['"', ',', ';', ':', '(', ')', '@', '\\']);
+        let name = match (self.name.is_ascii(), special) {
+            (false, _) => encoded(&self.name),
+            (true, true) => format!(
+                "\"{}\"",
+                self.name.replace('\\', "\\\\").replace('"', "\\\"")
+            ),
+            (true, false) => self.name.clone(),
+        };
+        mail.push_str(&format!("From: {name} <{}>\n", self.email));
+        mail.push_str(&format!("Date: {}\n", self.date()));
+        let subject = if self.subject.is_ascii() {
+            self.subject.clone()
+        } else {
+            encoded(&self.subject)
+        };
+        mail.push_str(&folded(&format!("Subject: {subject}")));
+        if !plain {
+            mail.push_str(
+                "MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n",
+            );
+        }
+        mail.push('\n');
+        if !self.body.is_empty() {
+            mail.push_str(&self.body);
+            mail.push('\n');
+        }
+        mail.push_str("---\n");
+        mail
+    }
+
+    fn date(&self) -> String {
+        let offset = jiff::tz::Offset::from_seconds(self.offset_minutes.saturating_mul(60))
+            .unwrap_or(jiff::tz::Offset::UTC);
+        let time =
+            jiff::Timestamp::from_second(self.seconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        let zoned = time.to_zoned(jiff::tz::TimeZone::fixed(offset));
+        zoned.strftime("%a, %-d %b %Y %H:%M:%S %z").to_string()
+    }
+}
+
+/// A header line broken before words that would make it too long.
+fn folded(header: &str) -> String {
+    let mut text = String::new();
+    let mut length = 0;
+    for (index, word) in header.split(' ').enumerate() {
+        if index > 0 {
+            if length + 1 + word.len() > WIDTH {
+                text.push_str("\n ");
+                length = 1;
+            } else {
+                text.push(' ');
+                length += 1;
+            }
+        }
+        text.push_str(word);
+        length += word.len();
+    }
+    text.push('\n');
+    text
+}
+
+/// Text as encoded words of RFC 2047, each short enough for a line.
+fn encoded(text: &str) -> String {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for c in text.chars() {
+        let mut buffer = [0; 4];
+        let escaped: String = match c {
+            ' ' => "_".to_owned(),
+            'a'..='z' | 'A'..='Z' | '0'..='9' => c.to_string(),
+            _ => c
+                .encode_utf8(&mut buffer)
+                .bytes()
+                .map(|byte| format!("={byte:02X}"))
+                .collect(),
+        };
+        if word.len() + escaped.len() > 50 {
+            words.push(std::mem::take(&mut word));
+        }
+        word.push_str(&escaped);
+    }
+    words.push(word);
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| format!("=?UTF-8?q?{word}?="))
+        .collect();
+    words.join(" ")
+}
+
 /// The bytes before and after the first blank line that is not at the start.
 fn split_at_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let start = bytes
@@ -353,6 +457,42 @@ mod tests {
             message.text(),
             "[MPS] Keep the mutex while iterating\n\nWhy it is so.\n\nMore.\n"
         );
+    }
+
+    #[test]
+    fn what_is_written_is_read_the_same() {
+        for (name, subject, body) in [
+            ("A B", "[MPS] Short", ""),
+            (
+                "Doe, \"Jo\"",
+                "[MPS] A subject that is so long that it has to be broken over more than one line of the mail",
+                "Why.\n\nMore.",
+            ),
+            (
+                "Jürgen Ł",
+                "[MPS] Größe und noch mehr Wörter, damit es länger als eine Zeile der Mail wird",
+                "Größe\n",
+            ),
+        ] {
+            let message = Message {
+                name: name.to_owned(),
+                email: "a@b".to_owned(),
+                seconds: 1_704_159_245,
+                offset_minutes: -330,
+                subject: subject.to_owned(),
+                body: body.trim().to_owned(),
+            };
+            let mail = message.emit();
+            assert!(
+                mail.contains("Date: Mon, 1 Jan 2024 20:04:05 -0530\n"),
+                "{mail}"
+            );
+            assert_eq!(
+                Message::from_preamble(mail.as_bytes()),
+                Ok(Some(message)),
+                "{mail}"
+            );
+        }
     }
 
     #[test]

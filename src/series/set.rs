@@ -5,6 +5,7 @@ use super::manifest::{Expected, PatchEntry, Probe, UpstreamStatus};
 use super::parse::{ParseError, parse};
 use super::{PatchId, SeriesName, TreePath};
 use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
 
 /// Patches in the order in which they are applied.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Patch {
     pub id: PatchId,
     /// Its file, as messages name it.
     pub file: String,
+    /// Where the file was read from.
+    pub location: PathBuf,
     /// A line for people.
     pub title: String,
     /// A paragraph for people.
@@ -120,14 +123,15 @@ impl Patch {
     ///
     /// # Errors
     /// When the file cannot be parsed.
-    pub fn new(entry: PatchEntry, file: &str, bytes: &[u8]) -> Result<Self, SeriesError> {
+    pub fn new(entry: PatchEntry, location: &Path, bytes: &[u8]) -> Result<Self, SeriesError> {
+        let file = shown(location);
         let content = parse(bytes).map_err(|source| SeriesError::Parse {
-            file: file.to_owned(),
+            file: file.clone(),
             source,
         })?;
         let mail =
             Message::from_preamble(&content.preamble).map_err(|source| SeriesError::Mail {
-                file: file.to_owned(),
+                file: file.clone(),
                 source,
             })?;
         let title = entry
@@ -138,7 +142,8 @@ impl Patch {
         let message = mail.unwrap_or_else(|| Message::plain(&title, &why));
         Ok(Self {
             id: entry.id,
-            file: file.to_owned(),
+            file,
+            location: location.to_owned(),
             title,
             why,
             issues: entry.issues,
@@ -151,6 +156,17 @@ impl Patch {
             digest: hex::encode(Sha256::digest(bytes)),
         })
     }
+}
+
+/// A patch file as messages name it: the folder's own name and the file's.
+fn shown(path: &Path) -> String {
+    let parts: Vec<_> = path
+        .iter()
+        .rev()
+        .take(2)
+        .map(|part| part.to_string_lossy())
+        .collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
 impl Series {

@@ -6,6 +6,7 @@ mod faults;
 mod lab;
 mod odd_repositories;
 mod oracle;
+mod refresh;
 mod refusals;
 mod status;
 mod tree;
