@@ -260,6 +260,9 @@ void Session::settleAndMeasureResidual() {
   if (residual_current_) {
     fault(Fault::Accounting, "everything was freed, and current allocated memory is not zero", residual_current_);
   }
+  if (residual_driver_) {
+    fault(Fault::State, "everything was freed, and empty_cache kept memory", residual_driver_);
+  }
 }
 
 void Session::end(const char* outcome) {
