@@ -5,10 +5,9 @@ mod support;
 
 use std::path::Path;
 use support::{Kept, Stage, change, classes, comparable, weighing};
-use umpatch::progress::Silent;
 use umpatch::report::document::{Bearing, Verdict};
 use umpatch::run::tests::event::TestEvent;
-use umpatch::run::tests::{Baseline, Findings, TestsError, read_junit, run};
+use umpatch::run::tests::{Baseline, Expected, Findings, TestsError, read_junit};
 
 fn bearing(findings: &Findings, name: &str) -> (String, Bearing) {
     change(&findings.tests, name)
@@ -336,7 +335,7 @@ if not patched: os.abort()
 def test_a(): pass
 ",
     ));
-    let error = run(&stage.plan, [], &mut Kept::default(), &Silent).unwrap_err();
+    let error = stage.run_into(&mut Kept::default()).unwrap_err();
     assert!(error.to_string().contains("SIGABRT"), "{error}");
 }
 
@@ -360,7 +359,7 @@ def test_three(): pass
     ]);
     assert_eq!(stage.run().tests.patched.passed, 2);
     stage.plan.settings.selection.ids = Some(vec!["test_it.py::test_two".to_owned()]);
-    let error = run(&stage.plan, [], &mut Kept::default(), &Silent).unwrap_err();
+    let error = stage.run_into(&mut Kept::default()).unwrap_err();
     assert!(
         matches!(error, TestsError::Unknown { ref alike, .. } if alike == &["test_it.py::TestA::test_two"]),
         "{error}"
@@ -408,24 +407,22 @@ def test_crash():
     );
     let undisturbed = Stage::new(&text);
     let mut whole = Kept::default();
-    let calm = run(&undisturbed.plan, [], &mut whole, &Silent).unwrap();
+    let calm = undisturbed.run_into(&mut whole).unwrap();
     let stage = Stage::new(&text);
     // every event is a place to be cut; a few, spread over the run, and the last
     let places = [1, 3, 8, 15, 23, 31, 38, 47, 60, whole.events.len() - 1];
     let mut kept = Kept::default();
     for place in places {
         kept.fails_after = Some(place.max(kept.events.len()));
-        let earlier = kept.events.clone();
-        let cut = run(&stage.plan, earlier, &mut kept, &Silent);
+        let cut = stage.run_into(&mut kept);
         assert!(matches!(cut, Err(TestsError::Interrupted)), "{place}");
     }
     kept.fails_after = None;
-    let earlier = kept.events.clone();
-    let resumed = run(&stage.plan, earlier, &mut kept, &Silent).unwrap();
+    let resumed = stage.run_into(&mut kept).unwrap();
     assert_eq!(comparable(&resumed), comparable(&calm));
     // and the journal alone gives the same
-    let rebuilt = umpatch::run::tests::findings(&stage.plan, kept.events.clone());
-    assert_eq!(rebuilt, resumed);
+    let rebuilt = kept.story().findings(&Expected::default());
+    assert_eq!(rebuilt, Some(resumed));
     // what had its outcome did not run again
     let finished = |events: &[TestEvent]| {
         events
@@ -501,7 +498,7 @@ def test_crash(): os.abort()
     ));
     with_canary(&mut stage, SOUND);
     let mut kept = Kept::default();
-    run(&stage.plan, [], &mut kept, &Silent).unwrap();
+    stage.run_into(&mut kept).unwrap();
     let checks = kept
         .events
         .iter()

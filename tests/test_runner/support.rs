@@ -5,8 +5,8 @@ use umpatch::progress::Silent;
 use umpatch::report::document::{Bearing, TestChange, Tests};
 use umpatch::run::tests::event::TestEvent;
 use umpatch::run::tests::{
-    Baseline, Durability, Expected, Findings, Limits, Plan, Record, Settings, Suite, TestsError,
-    run,
+    Baseline, Durability, Expected, Findings, Limits, Plan, Record, Settings, Story, Suite,
+    TestsError, run,
 };
 
 /// A Python that has pytest. Absence is a failure: a test that cannot run has shown nothing.
@@ -85,13 +85,19 @@ impl Stage {
             baseline: Baseline::Run(suite("baseline", baseline)),
             patched: suite("patched", patched),
             settings,
-            expected: Expected::default(),
         };
         Self { folder, plan }
     }
 
     pub fn run(&self) -> Findings {
-        run(&self.plan, [], &mut Kept::default(), &Silent).unwrap()
+        self.run_into(&mut Kept::default()).unwrap()
+    }
+
+    /// Goes on from what was kept, and keeps what happens.
+    pub fn run_into(&self, kept: &mut Kept) -> Result<Findings, TestsError> {
+        let mut story = kept.story();
+        run(&self.plan, &mut story, kept, &Silent)?;
+        Ok(story.findings(&Expected::default()).unwrap())
     }
 }
 
@@ -100,6 +106,16 @@ impl Stage {
 pub struct Kept {
     pub events: Vec<TestEvent>,
     pub fails_after: Option<usize>,
+}
+
+impl Kept {
+    pub fn story(&self) -> Story {
+        let mut story = Story::default();
+        for event in &self.events {
+            story.take(event);
+        }
+        story
+    }
 }
 
 impl Record for Kept {

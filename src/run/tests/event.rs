@@ -1,5 +1,6 @@
 //! What happens while tests run: the events that workers send, and those that the journal keeps.
 use super::outcome::{Cause, Ending, Outcome, Stage};
+use super::suite::LeakCheck;
 use crate::run::job::Arm;
 use serde::{Deserialize, Serialize};
 
@@ -84,10 +85,43 @@ pub enum Pass {
     Replay(u32),
 }
 
+/// What a run was asked for, as far as its report depends on it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// As pytest's `-k`; empty for all.
+    #[serde(default)]
+    pub expression: String,
+    /// Ids; all when absent.
+    #[serde(default)]
+    pub ids: Option<Vec<String>>,
+    /// The probability of calling an unchanged test worse.
+    pub level: f64,
+    /// Whether upstream's own leak check runs.
+    pub leak_check: LeakCheck,
+    /// Whether the baseline is a recording.
+    pub recorded: bool,
+}
+
 /// What the journal keeps of the test runner. The ledger is rebuilt from these, live and on resume alike.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "test", rename_all = "kebab-case")]
 pub enum TestEvent {
+    /// What is asked for: the first event.
+    Plan(Asked),
+    /// The run goes on after it was cut: what stopped it is tried again.
+    Resume,
+    /// A test of a recorded baseline.
+    Recorded {
+        /// The test.
+        id: String,
+        /// How it ended.
+        outcome: Outcome,
+        /// How long it took.
+        seconds: f64,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+    },
     /// Ids that an arm's file has, after the selection by expression; in batches, in the file's order.
     Collected {
         /// The arm.
@@ -181,6 +215,8 @@ pub enum TestEvent {
         /// What was running.
         pass: Pass,
     },
+    /// All has run, reruns included: the last event.
+    Done,
     /// An arm has run all that the pass asked for.
     PassEnd {
         /// The arm.

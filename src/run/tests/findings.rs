@@ -3,6 +3,8 @@ use super::classify::Evidence;
 use super::expected::Expected;
 use super::ledger::{Id, Ledger, Row};
 use super::outcome::{Outcome, Quality};
+use super::question;
+use super::rerun;
 use super::suite::LeakCheck;
 use crate::report::document::{Arms, FailureGroup, PassRate, Reason, TestCounts, Tests, Verdict};
 use crate::run::job::Arm;
@@ -19,14 +21,22 @@ pub struct Findings {
     pub tests: Tests,
     /// What argues against a pass beside the rows of the section.
     pub reasons: Vec<Reason>,
+    /// Whether all that was asked for has run.
+    pub complete: bool,
 }
 
-pub(super) fn of(
-    evidence: &Evidence<'_>,
-    leak_check: LeakCheck,
-    baseline_recorded: bool,
-) -> Findings {
-    let ledger = evidence.ledger;
+/// What the ledger shows; nothing when no tests were part of the run.
+pub(super) fn of(ledger: &Ledger, expected: &Expected) -> Option<Findings> {
+    let asked = ledger.asked()?;
+    let questions = question::all(ledger);
+    let answers = rerun::known(ledger, &questions, asked.level);
+    let chosen = ledger.chosen();
+    let evidence = Evidence {
+        ledger,
+        answers: &answers,
+        expected,
+        chosen: chosen.as_ref(),
+    };
     let rows = |arm: Arm| selected(ledger, arm, evidence.chosen);
     let both = |of: &dyn Fn(Arm) -> u64| Arms {
         baseline: of(Arm::Baseline),
@@ -59,7 +69,7 @@ pub(super) fn of(
         failures: groups(ledger, evidence.expected, evidence.chosen),
         not_run,
         exit_crashes: both(&|arm| ledger.arm(arm).deaths.len() as u64),
-        leaks: (leak_check == LeakCheck::On).then(|| Arms {
+        leaks: (asked.leak_check == LeakCheck::On).then(|| Arms {
             baseline: leaks(ledger, &rows(Arm::Baseline)),
             patched: leaks(ledger, &rows(Arm::Patched)),
         }),
@@ -67,11 +77,14 @@ pub(super) fn of(
             baseline: rows(Arm::Baseline).iter().map(|(_, row)| row.seconds).sum(),
             patched: rows(Arm::Patched).iter().map(|(_, row)| row.seconds).sum(),
         },
-        baseline_recorded,
+        baseline_recorded: asked.recorded,
         changes,
     };
-    let reasons = reasons(ledger);
-    Findings { tests, reasons }
+    Some(Findings {
+        tests,
+        reasons: reasons(ledger),
+        complete: ledger.is_done(),
+    })
 }
 
 fn selected<'a>(ledger: &'a Ledger, arm: Arm, chosen: Option<&HashSet<Id>>) -> Vec<(Id, &'a Row)> {

@@ -3,7 +3,7 @@
 //!
 //! It grows with the number of tests, not with what they print or how long they run: texts are kept for failures only, up
 //! to a fixed total.
-use super::event::{Pass, TestEvent};
+use super::event::{Asked, Pass, TestEvent};
 use super::outcome::{Cause, Ending, Outcome, Quality, Stage};
 use crate::run::job::Arm;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -101,6 +101,8 @@ struct WorkerRecord {
 /// What is known so far.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
+    asked: Option<Asked>,
+    done: bool,
     names: Vec<Arc<str>>,
     index: HashMap<Arc<str>, Id>,
     arms: [ArmRecord; 2],
@@ -161,41 +163,61 @@ impl Ledger {
         }
     }
 
-    /// Puts a recorded baseline in place of a run: its outcomes and durations, in its order.
-    pub(super) fn adopt_baseline(
-        &mut self,
-        cases: impl IntoIterator<Item = (String, Outcome, f64, String)>,
-    ) {
-        for (name, outcome, seconds, message) in cases {
-            let id = self.intern(&name);
-            let order = self.order;
-            self.order += 1;
-            let record = &mut self.arms[side(Arm::Baseline)];
-            record.collected.push(id);
-            record.rows.insert(
-                id,
-                Row {
-                    outcome,
-                    seconds,
-                    lane: usize::MAX,
-                    worker: u64::MAX,
-                    order,
-                    message: message.into(),
-                    text: None,
-                },
-            );
-        }
+    /// A test of a recorded baseline, in place of a run.
+    fn recorded(&mut self, name: &str, outcome: Outcome, seconds: f64, message: &str) {
+        let id = self.intern(name);
+        let order = self.order;
+        self.order += 1;
         let record = &mut self.arms[side(Arm::Baseline)];
+        if record.rows.contains_key(&id) {
+            return;
+        }
+        record.collected.push(id);
         record.listed = true;
         record.done.insert(Pass::Main);
+        record.rows.insert(
+            id,
+            Row {
+                outcome,
+                seconds,
+                lane: usize::MAX,
+                worker: u64::MAX,
+                order,
+                message: message.into(),
+                text: None,
+            },
+        );
+    }
+
+    /// What was asked for; absent before the run began.
+    pub(super) const fn asked(&self) -> Option<&Asked> {
+        self.asked.as_ref()
+    }
+
+    /// Whether the run came to its end.
+    pub(super) const fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// The tests that were asked for; all when absent.
+    pub(super) fn chosen(&self) -> Option<HashSet<Id>> {
+        let asked = self.asked.as_ref()?;
+        if let Some(ids) = &asked.ids {
+            return Some(ids.iter().filter_map(|name| self.find(name)).collect());
+        }
+        // a recording knows nothing of the expression: what the patched arm did not select is not missing
+        let patched = self.arm(Arm::Patched);
+        (asked.recorded && !asked.expression.is_empty() && patched.listed)
+            .then(|| patched.collected.iter().copied().collect())
     }
 
     /// What stopped an earlier part of the run is tried again by the next.
-    pub(super) fn reopen(&mut self) {
+    fn reopen(&mut self) {
         for record in &mut self.arms {
             record.circuit = None;
             record.out_of_time = false;
         }
+        self.done = false;
     }
 
     fn intern(&mut self, name: &str) -> Id {
@@ -212,6 +234,15 @@ impl Ledger {
     /// Takes one event.
     pub(super) fn apply(&mut self, event: &TestEvent) {
         match event {
+            TestEvent::Plan(asked) => self.asked = Some(asked.clone()),
+            TestEvent::Resume => self.reopen(),
+            TestEvent::Recorded {
+                id,
+                outcome,
+                seconds,
+                message,
+            } => self.recorded(id, *outcome, *seconds, message),
+            TestEvent::Done => self.done = true,
             TestEvent::Collected { arm, ids, last } => {
                 let ids: Vec<Id> = ids.iter().map(|name| self.intern(name)).collect();
                 let record = &mut self.arms[side(*arm)];

@@ -33,8 +33,7 @@ pub use suite::{LeakCheck, Limits, Pretence, Reruns, Selection, Settings, Suite}
 use crate::progress::Progress;
 use crate::report::document::Arms;
 use crate::run::job::Arm;
-use classify::Evidence;
-use event::{Pass, TestEvent};
+use event::{Asked, Pass, TestEvent};
 use fleet::{End, Feed, Fleet, Share, Task};
 use ledger::{Id, Ledger};
 use std::collections::HashSet;
@@ -49,8 +48,6 @@ pub struct Plan {
     pub patched: Suite,
     /// How both are run.
     pub settings: Settings,
-    /// The failures that are known.
-    pub expected: Expected,
 }
 
 /// The arm without the patches.
@@ -71,19 +68,34 @@ impl Baseline {
     }
 }
 
-/// Runs all that `earlier` events do not hold already, and says what the whole shows.
+/// What is known of a run so far, taken from its events.
+#[derive(Debug, Default)]
+pub struct Story(Ledger);
+
+impl Story {
+    /// Takes the next event.
+    pub fn take(&mut self, event: &TestEvent) {
+        self.0.apply(event);
+    }
+
+    /// What it shows; nothing when no tests were part of the run.
+    #[must_use]
+    pub fn findings(&self, expected: &Expected) -> Option<Findings> {
+        findings::of(&self.0, expected)
+    }
+}
+
+/// Runs all that the story does not tell already, and goes on with it.
 ///
 /// # Errors
 /// When the user interrupts, the selection names tests that do not exist, the baseline cannot be collected, or a program or
 /// the journal fails. What was reached is in the journal.
 pub fn run(
     plan: &Plan,
-    earlier: impl IntoIterator<Item = TestEvent>,
+    story: &mut Story,
     record: &mut dyn Record,
     progress: &dyn Progress,
-) -> Result<Findings, TestsError> {
-    let mut ledger = restored(plan, earlier);
-    ledger.reopen();
+) -> Result<(), TestsError> {
     let work = plan.settings.folder.join("work");
     std::fs::create_dir_all(&work).map_err(TestsError::file("make", &work))?;
     let deadline = plan
@@ -93,14 +105,15 @@ pub fn run(
         .map(|budget| Instant::now() + budget);
     let mut fleet = Fleet {
         settings: &plan.settings,
-        ledger: &mut ledger,
+        ledger: &mut story.0,
         record,
         progress,
         synced: Instant::now(),
     };
+    begin(&mut fleet, plan)?;
     if run_arms(&mut fleet, plan, deadline)? {
         progress.stage("tests: rerun what differs");
-        let questions = asked(fleet.ledger, plan);
+        let questions = question::all(fleet.ledger);
         let suites = Arms {
             baseline: plan.baseline.suite(),
             patched: Some(&plan.patched),
@@ -109,73 +122,41 @@ pub fn run(
     }
     for arm in Arm::ALL {
         junit::write(
-            &ledger,
+            fleet.ledger,
             arm,
             &plan.settings.folder.join(format!("{arm}.xml")),
         )?;
     }
-    Ok(conclude(&ledger, plan))
+    fleet.tell(&TestEvent::Done, Durability::Synced)
 }
 
-/// What the events of a run show, without running anything.
-pub fn findings(plan: &Plan, events: impl IntoIterator<Item = TestEvent>) -> Findings {
-    conclude(&restored(plan, events), plan)
-}
-
-fn restored(plan: &Plan, events: impl IntoIterator<Item = TestEvent>) -> Ledger {
-    let mut ledger = Ledger::default();
+/// Tells what is asked for, or that the run goes on.
+fn begin(fleet: &mut Fleet<'_>, plan: &Plan) -> Result<(), TestsError> {
+    if fleet.ledger.asked().is_some() {
+        fleet.tell(&TestEvent::Resume, Durability::Synced)?;
+    } else {
+        let settings = &plan.settings;
+        let asked = Asked {
+            expression: settings.selection.expression.clone(),
+            ids: settings.selection.ids.clone(),
+            level: settings.reruns.level,
+            leak_check: settings.leak_check,
+            recorded: matches!(plan.baseline, Baseline::Recorded(_)),
+        };
+        fleet.tell(&TestEvent::Plan(asked), Durability::Synced)?;
+    }
     if let Baseline::Recorded(cases) = &plan.baseline {
-        ledger.adopt_baseline(cases.iter().map(|case| {
-            (
-                case.id.clone(),
-                case.outcome,
-                case.seconds,
-                case.message.clone(),
-            )
-        }));
+        for case in cases {
+            let event = TestEvent::Recorded {
+                id: case.id.clone(),
+                outcome: case.outcome,
+                seconds: case.seconds,
+                message: case.message.clone(),
+            };
+            fleet.tell(&event, Durability::Unsynced)?;
+        }
     }
-    for event in events {
-        ledger.apply(&event);
-    }
-    ledger
-}
-
-fn chosen(ledger: &Ledger, plan: &Plan) -> Option<HashSet<Id>> {
-    let selection = &plan.settings.selection;
-    if let Some(ids) = &selection.ids {
-        return Some(ids.iter().filter_map(|name| ledger.find(name)).collect());
-    }
-    // a recording knows nothing of the expression: what the patched arm did not select is not missing
-    let recorded = matches!(plan.baseline, Baseline::Recorded(_));
-    let patched = ledger.arm(Arm::Patched);
-    (recorded && !selection.expression.is_empty() && patched.listed)
-        .then(|| patched.collected.iter().copied().collect())
-}
-
-fn asked(ledger: &Ledger, plan: &Plan) -> Vec<question::Question> {
-    let chosen = chosen(ledger, plan);
-    question::all(ledger)
-        .into_iter()
-        .filter(|question| {
-            chosen
-                .as_ref()
-                .is_none_or(|chosen| chosen.contains(&question.id))
-        })
-        .collect()
-}
-
-fn conclude(ledger: &Ledger, plan: &Plan) -> Findings {
-    let questions = asked(ledger, plan);
-    let answers = rerun::known(ledger, &questions, plan.settings.reruns.level);
-    let chosen = chosen(ledger, plan);
-    let evidence = Evidence {
-        ledger,
-        answers: &answers,
-        expected: &plan.expected,
-        chosen: chosen.as_ref(),
-    };
-    let recorded = matches!(plan.baseline, Baseline::Recorded(_));
-    findings::of(&evidence, plan.settings.leak_check, recorded)
+    Ok(())
 }
 
 /// Runs the selection in both arms; whether reruns make sense.
@@ -324,7 +305,7 @@ fn arranged(ledger: &Ledger, plan: &Plan, arm: Arm, workers: usize) -> Result<Fe
             selection::all_known(ledger, names)?;
         }
     }
-    let chosen = chosen(ledger, plan);
+    let chosen = ledger.chosen();
     let wanted = deal::remaining(ledger, arm, chosen.as_ref());
     let alike = arm == Arm::Patched && matches!(plan.baseline, Baseline::Run(_));
     if alike {
@@ -350,7 +331,7 @@ fn added_pass(
         return Ok(());
     }
     let known: HashSet<Id> = record.collected.iter().copied().collect();
-    let chosen = chosen(ledger, plan);
+    let chosen = ledger.chosen();
     let names: Vec<String> = ledger
         .arm(Arm::Patched)
         .collected

@@ -66,9 +66,11 @@ pub(super) fn raised(baseline: Outcome, patched: Outcome) -> Option<(Arm, Sign)>
 /// All questions, in the order of the patched arm's file.
 pub(super) fn all(ledger: &Ledger) -> Vec<Question> {
     let patched = ledger.arm(Arm::Patched);
+    let chosen = ledger.chosen();
     patched
         .collected
         .iter()
+        .filter(|id| chosen.as_ref().is_none_or(|chosen| chosen.contains(id)))
         .filter_map(|id| {
             let before = ledger.arm(Arm::Baseline).rows.get(id)?;
             let after = patched.rows.get(id)?;

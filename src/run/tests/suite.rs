@@ -1,5 +1,6 @@
 //! What is run: the test file of each arm, the programs that run it, and the limits that they run under.
 use crate::run::process::Program;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -137,9 +138,11 @@ impl Default for Reruns {
 }
 
 /// Whether upstream's own leak check (`PYTORCH_TEST_MPS_MEM_LEAK_CHECK`) runs in every test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LeakCheck {
     /// It does not.
+    #[default]
     Off,
     /// It does.
     On,
