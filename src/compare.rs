@@ -10,6 +10,7 @@ use crate::report::document::{
 use crate::run::job::{Arm, Definition, Job, JobResult};
 use crate::run::journal::JournalError;
 use crate::run::recorded::Recorded;
+use crate::run::tests;
 use crate::stats::curve::{analyse, rate_after_half};
 use crate::verdict::{self, Evidence, Pair, Process, ScenarioEvidence, ScenarioJudgement};
 use std::collections::BTreeMap;
@@ -42,6 +43,8 @@ pub struct TestFindings {
     pub tests: Option<Tests>,
     /// Reasons that it found by itself.
     pub reasons: Vec<Reason>,
+    /// Whether tests were to run and have not come to their end.
+    pub cut: bool,
 }
 
 /// Makes the report of a run folder.
@@ -49,7 +52,21 @@ pub struct TestFindings {
 /// # Errors
 /// When there is no run in it.
 pub fn report(folder: &Path) -> Result<Report, CompareError> {
-    report_with(folder, TestFindings::default())
+    let found = test_findings(folder)?;
+    report_with(folder, found)
+}
+
+/// What the journal tells of tests.
+fn test_findings(folder: &Path) -> Result<TestFindings, CompareError> {
+    let story = tests::Story::read(folder)?;
+    Ok(match story.findings(&tests::known_failures()) {
+        None => TestFindings::default(),
+        Some(findings) => TestFindings {
+            cut: !findings.complete,
+            tests: Some(findings.tests),
+            reasons: findings.reasons,
+        },
+    })
 }
 
 /// Makes the report of a run folder, with the findings of the test runner joined in.
@@ -63,7 +80,7 @@ pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, Compare
             path: folder.to_owned(),
         });
     };
-    let complete = recorded.planned && recorded.missing().is_empty();
+    let complete = recorded.planned && recorded.missing().is_empty() && !found.cut;
     let evidence = Evidence {
         scenarios: recorded
             .scenarios

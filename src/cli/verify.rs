@@ -3,11 +3,12 @@ use super::{Console, Global, Outcome};
 use crate::device::Wanted;
 use crate::error::Failure;
 use crate::exit::Exit;
-use crate::report::document::{Report, Verdict};
+use crate::report::document::{Arms, Report, Verdict};
 use crate::run::folder::Choice;
+use crate::run::tests::{LeakCheck, Selection as TestSelection, read_ids};
 use crate::verify::plan::{self, Sanitize, Selection, Suite};
 use crate::verify::programs::Given;
-use crate::verify::{self, Provision, Request};
+use crate::verify::{self, Provision, Request, Scenarios, test_suite};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,6 +29,27 @@ pub(super) struct Arguments {
     /// Only this scenario, as ID, ID@key=value,… or ID+address; may be repeated
     #[arg(long = "scenario", value_name = "ID")]
     scenarios: Vec<String>,
+    /// Only these tests of test_mps.py, as pytest's -k [default: a selection in the quick suite, all in the full one]
+    #[arg(long, value_name = "EXPR", conflicts_with = "no_tests")]
+    tests: Option<String>,
+    /// Only the tests whose ids this file lists, one a line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tests", "no_tests"])]
+    tests_from: Option<PathBuf>,
+    /// No tests, scenarios alone
+    #[arg(long)]
+    no_tests: bool,
+    /// Compare the tests with this JUnit file instead of running them without the patches
+    #[arg(long, value_name = "FILE", conflicts_with = "no_tests")]
+    tests_baseline_junit: Option<PathBuf>,
+    /// Upstream's own leak check in every test (PYTORCH_TEST_MPS_MEM_LEAK_CHECK)
+    #[arg(long, conflicts_with = "no_tests")]
+    leak_check: bool,
+    /// Time for all tests, in seconds; what has not run then makes the verdict inconclusive
+    #[arg(long, value_name = "SECONDS")]
+    tests_budget: Option<u64>,
+    /// Most memory of one test process, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = 10)]
+    tests_memory: u64,
     /// Where it runs
     #[arg(long, value_enum, default_value_t)]
     device: Wanted,
@@ -81,6 +103,12 @@ pub(super) struct Arguments {
         hide = true
     )]
     driver_patched: Option<PathBuf>,
+    /// A folder with test_mps.py, and the device in package/, for the baseline of the programs above
+    #[arg(long, value_name = "FOLDER", requires = "tests_patched", hide = true)]
+    tests_baseline: Option<PathBuf>,
+    /// The same for the patched arm
+    #[arg(long, value_name = "FOLDER", requires_all = ["tests_baseline", "driver_baseline"], hide = true)]
+    tests_patched: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -124,6 +152,8 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
             .flat_map(|text| text.split(','))
             .filter(|part| !part.is_empty()),
     )?;
+    let tests = tests(&own)?;
+    let scenarios = scenarios(&own);
     let row_command = row_command(global, &own);
     let command = full_command(&row_command, &own);
     let choice = match (own.run_folder, own.fresh) {
@@ -143,11 +173,20 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
             steps: own.steps,
             sanitize: own.sanitize,
         },
+        scenarios,
+        tests,
         patches_from: own.patches_from,
         given: own
             .driver_baseline
             .zip(own.driver_patched)
-            .map(|(baseline, patched)| Given { baseline, patched }),
+            .map(|(baseline, patched)| Given {
+                baseline,
+                patched,
+                tests: own
+                    .tests_baseline
+                    .zip(own.tests_patched)
+                    .map(|(baseline, patched)| Arms { baseline, patched }),
+            }),
         choice,
         workers: own.workers.unwrap_or_else(workers),
         limit: own.limit.map(Duration::from_secs),
@@ -160,6 +199,45 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
         command,
         row_command,
     })
+}
+
+/// Naming tests alone leaves the scenarios out, as naming scenarios alone leaves the tests out.
+fn scenarios(own: &Arguments) -> Scenarios {
+    let names_tests = own.tests.is_some() || own.tests_from.is_some();
+    if names_tests && own.scenarios.is_empty() {
+        Scenarios::Leave
+    } else {
+        Scenarios::Run
+    }
+}
+
+fn tests(own: &Arguments) -> Result<Option<test_suite::Wanted>, Failure> {
+    let named = own.tests.is_some() || own.tests_from.is_some();
+    // programs that were given bring no tests of their own
+    let to_be_had = own.driver_baseline.is_none() || own.tests_baseline.is_some();
+    if own.no_tests || !named && (!own.scenarios.is_empty() || !to_be_had) {
+        return Ok(None);
+    }
+    let ids = match &own.tests_from {
+        Some(path) => Some(read_ids(path)?),
+        None => None,
+    };
+    let expression = match (&own.tests, &ids, own.suite) {
+        (Some(expression), _, _) => expression.clone(),
+        (None, None, Suite::Quick) => test_suite::QUICK.to_owned(),
+        _ => String::new(),
+    };
+    Ok(Some(test_suite::Wanted {
+        selection: TestSelection { expression, ids },
+        baseline: own.tests_baseline_junit.clone(),
+        budget: own.tests_budget.map(Duration::from_secs),
+        memory: own.tests_memory << 30,
+        leak_check: if own.leak_check {
+            LeakCheck::On
+        } else {
+            LeakCheck::Off
+        },
+    }))
 }
 
 fn workers() -> usize {
@@ -186,6 +264,13 @@ fn row_command(global: &Global, own: &Arguments) -> String {
     let suite = (own.suite == Suite::Full).then(|| "full".to_owned());
     option("--suite", suite);
     option("--patches-from", path(&own.patches_from));
+    option("--tests", own.tests.clone());
+    option("--tests-from", path(&own.tests_from));
+    option("--tests-baseline-junit", path(&own.tests_baseline_junit));
+    option(
+        "--tests-budget",
+        own.tests_budget.map(|seconds| seconds.to_string()),
+    );
     option("--driver-baseline", path(&own.driver_baseline));
     option("--driver-patched", path(&own.driver_patched));
     option("--pairs", own.pairs.map(|pairs| pairs.to_string()));
@@ -206,6 +291,12 @@ fn full_command(row_command: &str, own: &Arguments) -> String {
         Sanitize::Races => {}
         Sanitize::All => words.push("--sanitize all".to_owned()),
         Sanitize::Never => words.push("--sanitize never".to_owned()),
+    }
+    if own.no_tests {
+        words.push("--no-tests".to_owned());
+    }
+    if own.leak_check {
+        words.push("--leak-check".to_owned());
     }
     if own.require_hardware {
         words.push("--require-hardware".to_owned());

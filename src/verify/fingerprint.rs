@@ -1,5 +1,5 @@
 //! What makes two runs comparable, as a key.
-use super::Request;
+use super::{Request, Scenarios};
 use crate::device::Device;
 use crate::report::document::Fingerprint;
 use sha2::{Digest, Sha256};
@@ -41,6 +41,16 @@ pub fn of(request: &Request, device: Device, programs: &BTreeMap<String, String>
     };
     part("pairs", number(selection.pairs.map(u64::from)));
     part("steps", number(selection.steps));
+    let tests = match &request.tests {
+        None => "none".to_owned(),
+        Some(wanted) => wanted.fingerprint(),
+    };
+    part("tests", tests);
+    let scenarios = match request.scenarios {
+        Scenarios::Run => "run",
+        Scenarios::Leave => "left",
+    };
+    part("scenarios-run", scenarios.to_owned());
     part("require-hardware", request.require_hardware.to_string());
     Fingerprint {
         key: key(&parts),

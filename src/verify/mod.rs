@@ -2,6 +2,7 @@
 pub mod fingerprint;
 pub mod plan;
 pub mod programs;
+pub mod test_suite;
 
 use crate::compare;
 use crate::device::{self, Host, Wanted};
@@ -30,6 +31,10 @@ pub struct Request {
     pub device: Wanted,
     /// What runs.
     pub selection: Selection,
+    /// Whether scenarios run.
+    pub scenarios: Scenarios,
+    /// Which tests run; none when absent.
+    pub tests: Option<test_suite::Wanted>,
     /// A patch set other than ours.
     pub patches_from: Option<PathBuf>,
     /// Programs that are built already, instead of a tree.
@@ -48,6 +53,15 @@ pub struct Request {
     pub command: String,
     /// The command line that repeats a row, but for its scenario.
     pub row_command: String,
+}
+
+/// Whether scenarios are part of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scenarios {
+    /// They are.
+    Run,
+    /// Only tests are.
+    Leave,
 }
 
 /// Whether the machine may be changed.
@@ -100,7 +114,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Failure
             seconds: preflight,
         },
     )?;
-    let outcome = run_scenarios(request, &*programs, &folder, &journal, progress);
+    let outcome = run_all(request, &*programs, &folder, &journal, progress);
     if let Err(failure) = outcome {
         if failure.exit == Exit::Interrupted {
             append(&journal, Event::Interrupted)?;
@@ -143,6 +157,38 @@ fn phase<T>(
         (Ok(value), Ok(())) => Ok(value),
         (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
     }
+}
+
+fn run_all(
+    request: &Request,
+    programs: &dyn Programs,
+    folder: &RunFolder,
+    journal: &Journal,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    // said first, so that a run that is cut before its tests is known to lack them
+    if let Some(wanted) = &request.tests {
+        test_suite::announce(wanted, folder, journal)?;
+    }
+    match request.scenarios {
+        Scenarios::Run => run_scenarios(request, programs, folder, journal, progress)?,
+        Scenarios::Leave => append(
+            journal,
+            Event::Plan {
+                scenarios: Vec::new(),
+                jobs: Vec::new(),
+            },
+        )?,
+    }
+    let Some(wanted) = &request.tests else {
+        return Ok(());
+    };
+    let suites = phase(journal, progress, "build the device", || {
+        test_suite::suites(wanted, programs, folder, journal, progress)
+    })?;
+    phase(journal, progress, "tests", || {
+        test_suite::run(wanted, suites, request.workers, folder, journal, progress)
+    })
 }
 
 fn run_scenarios(

@@ -1,12 +1,13 @@
 //! Where the programs of both arms come from.
 mod from_tree;
 
-use super::Request;
+use super::{Request, test_suite};
 use crate::error::Failure;
 use crate::progress::Progress;
 use crate::report::document::{Arms, Compared};
 use crate::run::job::{Arm, Flavour};
 use crate::run::scenarios::Driver;
+use crate::run::tests::Suite;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,16 @@ pub trait Programs {
         flavour: Flavour,
         progress: &dyn Progress,
     ) -> Result<Option<Built>, Failure>;
+    /// The test file of one arm and what runs it, with what a reader must know; files go under `folder`.
+    ///
+    /// # Errors
+    /// When the device cannot be built, or there are no tests.
+    fn tests(
+        &self,
+        arm: Arm,
+        folder: &Path,
+        progress: &dyn Progress,
+    ) -> Result<(Suite, Vec<String>), Failure>;
 }
 
 /// Programs that are built already.
@@ -47,6 +58,8 @@ pub struct Given {
     pub baseline: PathBuf,
     /// The program of the patched arm.
     pub patched: PathBuf,
+    /// Folders that hold `test_mps.py`, and the device's package in `package/` where there is one.
+    pub tests: Option<Arms<PathBuf>>,
 }
 
 /// Finds out what is to be compared, before anything is run.
@@ -63,6 +76,7 @@ pub fn prepare(request: &Request, progress: &dyn Progress) -> Result<Box<dyn Pro
 /// Programs that were built elsewhere: identified by their bytes.
 struct ReadyMade {
     arms: BTreeMap<Arm, (PathBuf, String)>,
+    tests: Option<Arms<PathBuf>>,
 }
 
 impl ReadyMade {
@@ -81,7 +95,10 @@ impl ReadyMade {
             })?;
             arms.insert(arm, (path, digest));
         }
-        Ok(Self { arms })
+        Ok(Self {
+            arms,
+            tests: given.tests.clone(),
+        })
     }
 }
 
@@ -133,5 +150,33 @@ impl Programs for ReadyMade {
             driver: Driver::new(path),
             notes: Vec::new(),
         }))
+    }
+
+    fn tests(
+        &self,
+        arm: Arm,
+        _folder: &Path,
+        _progress: &dyn Progress,
+    ) -> Result<(Suite, Vec<String>), Failure> {
+        let Some(given) = &self.tests else {
+            return Err(Failure::usage("no tests were given with the programs")
+                .hint("give --tests-baseline FOLDER and --tests-patched FOLDER, or a tree"));
+        };
+        let folder = match arm {
+            Arm::Baseline => &given.baseline,
+            Arm::Patched => &given.patched,
+        };
+        let root = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        let python = std::env::var_os("UMPATCH_TORCH_VENV").map_or_else(
+            || "python3".into(),
+            |venv| Path::new(&venv).join("bin/python"),
+        );
+        let suite = Suite {
+            python,
+            environment: vec![("PYTHONPATH".into(), root.join("package").into())],
+            root,
+            file: test_suite::FILE.into(),
+        };
+        Ok((suite, Vec::new()))
     }
 }

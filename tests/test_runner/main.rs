@@ -517,7 +517,7 @@ def test_slow(n): time.sleep(0.2)
     ));
     stage.plan.settings.limits.budget = Some(std::time::Duration::from_secs(3));
     let findings = stage.run();
-    assert!(findings.tests.not_run.patched + findings.tests.not_run.baseline > 0);
+    assert!(findings.tests.patched.passed < 100);
     assert!(
         findings
             .reasons

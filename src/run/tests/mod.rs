@@ -33,10 +33,13 @@ pub use suite::{LeakCheck, Limits, Pretence, Reruns, Selection, Settings, Suite}
 use crate::progress::Progress;
 use crate::report::document::Arms;
 use crate::run::job::Arm;
-use event::{Asked, Pass, TestEvent};
+use crate::run::journal::{self, Event, JournalError};
+use crate::share;
+use event::{Pass, TestEvent};
 use fleet::{End, Feed, Fleet, Share, Task};
 use ledger::{Id, Ledger};
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Instant;
 
 /// What is compared with what, and how.
@@ -68,11 +71,45 @@ impl Baseline {
     }
 }
 
+/// The failures that the simulated device is known to have, each with its reason; none where the list cannot be read, so
+/// that every failure counts as unexplained.
+#[must_use]
+pub fn known_failures() -> Expected {
+    share::root()
+        .ok()
+        .map(|root| root.join("harness/device/expected_failures.toml"))
+        .and_then(|path| Expected::read(&path).ok())
+        .unwrap_or_default()
+}
+
 /// What is known of a run so far, taken from its events.
 #[derive(Debug, Default)]
 pub struct Story(Ledger);
 
 impl Story {
+    /// Reads it from the journal of a run folder.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, JournalError> {
+        let mut story = Self::default();
+        journal::replay(folder, |record| {
+            if let Event::Test(value) = record.event
+                // an event of another version tells this one nothing
+                && let Ok(event) = serde_json::from_value(value)
+            {
+                story.take(&event);
+            }
+        })?;
+        Ok(story)
+    }
+
+    /// Whether no tests are part of the run, as far as it came.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.asked().is_none()
+    }
+
     /// Takes the next event.
     pub fn take(&mut self, event: &TestEvent) {
         self.0.apply(event);
@@ -135,14 +172,8 @@ fn begin(fleet: &mut Fleet<'_>, plan: &Plan) -> Result<(), TestsError> {
     if fleet.ledger.asked().is_some() {
         fleet.tell(&TestEvent::Resume, Durability::Synced)?;
     } else {
-        let settings = &plan.settings;
-        let asked = Asked {
-            expression: settings.selection.expression.clone(),
-            ids: settings.selection.ids.clone(),
-            level: settings.reruns.level,
-            leak_check: settings.leak_check,
-            recorded: matches!(plan.baseline, Baseline::Recorded(_)),
-        };
+        let recorded = matches!(plan.baseline, Baseline::Recorded(_));
+        let asked = plan.settings.asked(recorded);
         fleet.tell(&TestEvent::Plan(asked), Durability::Synced)?;
     }
     if let Baseline::Recorded(cases) = &plan.baseline {

@@ -1,4 +1,5 @@
 //! What is run: the test file of each arm, the programs that run it, and the limits that they run under.
+use super::event::Asked;
 use crate::run::process::Program;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -60,6 +61,20 @@ impl Settings {
             leak_check: LeakCheck::Off,
             reruns: Reruns::default(),
             deaths: 50,
+        }
+    }
+}
+
+impl Settings {
+    /// What the journal keeps of them.
+    #[must_use]
+    pub fn asked(&self, recorded: bool) -> Asked {
+        Asked {
+            expression: self.selection.expression.clone(),
+            ids: self.selection.ids.clone(),
+            level: self.reruns.level,
+            leak_check: self.leak_check,
+            recorded,
         }
     }
 }

@@ -10,9 +10,10 @@ use crate::provision::{self, Item, Step};
 use crate::report::document::{Arms, Compared};
 use crate::run::job::{Arm, Flavour};
 use crate::run::scenarios::Driver;
+use crate::run::tests::Suite;
 use crate::share;
 use crate::upstream::{self, DEFAULT_VERSION, UpstreamError, Version};
-use crate::verify::{Provision, Request};
+use crate::verify::{Provision, Request, test_suite};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -206,5 +207,40 @@ impl Programs for FromTree {
             driver: Driver::new(built.program),
             notes: built.notes,
         }))
+    }
+
+    fn tests(
+        &self,
+        arm: Arm,
+        folder: &Path,
+        progress: &dyn Progress,
+    ) -> Result<(Suite, Vec<String>), Failure> {
+        let (sources, name) = match arm {
+            Arm::Baseline => (&self.sides.stock, "stock device"),
+            Arm::Patched => (&self.sides.patched, "patched device"),
+        };
+        let harness = share::root()?.join("harness").join("device");
+        let flavour = build::Flavour::Plain;
+        let built = build::build_arm(&harness, sources, &self.torch, flavour, name, progress)?;
+        let tree = folder.join(format!("{arm}-tree"));
+        sources.export(&["test/test_mps.py"], &tree)?;
+        if !tree.join("test").join(test_suite::FILE).is_file() {
+            return Err(Failure::new(
+                Exit::PatchOrBuildFailed,
+                format!("the {arm} tree has no test/{}", test_suite::FILE),
+            ));
+        }
+        // the library lies in the package's own folder
+        let package = built.program.parent().and_then(Path::parent);
+        let suite = Suite {
+            python: self.torch.python.clone(),
+            root: tree.join("test"),
+            file: test_suite::FILE.into(),
+            environment: package
+                .map(|package| ("PYTHONPATH".into(), package.into()))
+                .into_iter()
+                .collect(),
+        };
+        Ok((suite, built.notes))
     }
 }
