@@ -349,20 +349,16 @@ fn clip(text: &str) -> String {
 
 /// A message without what differs between two runs of the same failure: numbers, addresses, temporary names.
 pub(super) fn signature(message: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in message.split_whitespace() {
-        let digits = word.chars().filter(char::is_ascii_digit).count();
-        if word.contains("0x") || word.contains("/tmp") || digits > 0 {
-            words.push(
-                word.chars()
-                    .filter(|character| character.is_alphabetic())
-                    .take(3)
-                    .collect(),
-            );
+    let word = |word: &str| -> String {
+        if word.contains("0x") || word.contains("/tmp") {
+            "*".to_owned()
         } else {
-            words.push(word.to_owned());
+            word.chars()
+                .filter(|character| !character.is_ascii_digit())
+                .collect()
         }
-    }
+    };
+    let words: Vec<String> = message.split_whitespace().map(word).collect();
     words.join(" ")
 }
 

@@ -68,8 +68,8 @@ fn understood(case: &TestCase, file: &str, module: &str) -> Case {
     let class = case.classname.as_deref().unwrap_or_default();
     // pytest: classname="test_mps.TestMPS", name="test_add"; ours: classname="test_mps.py::TestMPS"
     let inner = class
-        .strip_prefix(module)
-        .or_else(|| class.strip_prefix(file))
+        .strip_prefix(file)
+        .or_else(|| class.strip_prefix(module))
         .unwrap_or(class)
         .trim_start_matches(['.', ':']);
     let id = if inner.is_empty() {
