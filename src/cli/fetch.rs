@@ -2,7 +2,7 @@
 use super::{Console, Global, Outcome};
 use crate::error::Failure;
 use crate::exit::Exit;
-use crate::upstream::apt::{Apt, AptError, Listing};
+use crate::upstream::apt::{Apt, Listing, Offer};
 use crate::upstream::git::{Depth, Location};
 use crate::upstream::{
     self, Arrival, Cached, Checksum, DEFAULT_VERSION, Fetched, NoRepository, Origin, Request, Tree,
@@ -224,16 +224,16 @@ fn list(suite: Option<&str>, console: &Console) -> Outcome {
     // what is here can be shown without an archive
     let asked = Apt::of_machine(suite).and_then(|apt| apt.list(progress.as_ref()));
     drop(progress);
-    let (available, silent, failure) = match asked {
-        Ok((available, silent)) => (available, silent, None),
-        Err(error @ AptError::Process(_)) => return Err(error.into()),
-        Err(error) => (Vec::new(), Vec::new(), Some(Failure::from(error))),
+    let (offer, failure) = match asked {
+        Ok(offer) => (offer, None),
+        Err(error) => (Offer::default(), Some(Failure::from(error))),
     };
     let document = Lists {
         schema: SCHEMA,
         cached: &cached,
-        available: &available,
-        silent: silent
+        available: &offer.listings,
+        silent: offer
+            .silent
             .iter()
             .map(|(suite, complaint)| Silent {
                 suite,

@@ -279,9 +279,16 @@ pub(super) fn examine(version: &Version) -> Vec<Item> {
                 ),
                 Unusable::Broken(text) => Item::wrong("torch", need, text, mend),
             });
-            if let Some(include) = interpreter().and_then(|found| include_of(&found.path)) {
-                items.push(headers(&include));
-            }
+            let include = interpreter().and_then(|found| include_of(&found.path));
+            items.push(match include {
+                Some(include) => headers(&include),
+                None => Item::missing(
+                    "python3-headers",
+                    need,
+                    "no python3 to ask for its headers",
+                    Mend::Package("python3-dev".to_owned()),
+                ),
+            });
         }
     }
     items

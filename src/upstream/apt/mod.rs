@@ -5,19 +5,21 @@
 mod complaint;
 mod deb822;
 mod dsc;
+mod error;
+mod program;
 mod sources;
 
 pub use complaint::Complaint;
 pub use dsc::BadDescription;
+pub use error::AptError;
 
 use super::checksum::Checksum;
 use super::version::Version;
-use crate::error::Explain;
-use crate::exit::Exit;
 use crate::paths;
 use crate::progress::Progress;
-use crate::run::process::{Finished, ProcessError, Program};
 use dsc::SourceFile;
+use error::storage;
+use program::{Log, Place, codename, configured_lists, output};
 use serde::{Deserialize, Serialize};
 use sources::Archive;
 use std::path::{Path, PathBuf};
@@ -40,9 +42,6 @@ const SUITES: [&str; 7] = [
 /// For how long an index is used before apt is asked for a newer one.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
-/// How long one run of apt may take.
-const PATIENCE: Duration = Duration::from_secs(1800);
-
 /// A version that a suite lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
@@ -63,10 +62,6 @@ struct Found {
     place: Place,
 }
 
-/// Where apt works for one suite of one archive.
-#[derive(Debug, Clone)]
-struct Place(PathBuf);
-
 /// A tarball that was downloaded and verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tarball {
@@ -78,196 +73,13 @@ pub struct Tarball {
     pub listing: Listing,
 }
 
-/// A source package could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum AptError {
-    /// apt is not there, or was interrupted.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// No entry of the machine's source lists is a distribution's own archive.
-    #[error("this machine's apt is not configured with an archive that holds source packages")]
-    NoArchive,
-    /// apt failed.
-    #[error("apt failed for suite {suite}: {}", complaint.meaning())]
-    Failed {
-        /// The suite.
-        suite: String,
-        /// Why.
-        complaint: Complaint,
-        /// Where its output is kept.
-        log: PathBuf,
-    },
-    /// No suite lists the version.
-    #[error("no suite lists PyTorch {version}{}", in_words(offered))]
-    UnknownVersion {
-        /// The version asked for.
-        version: Version,
-        /// What is listed instead.
-        offered: Vec<Listing>,
-        /// Suites that could not be asked, with the reason.
-        silent: Vec<(String, Complaint)>,
-        /// Where apt's output is kept.
-        log: PathBuf,
-    },
-    /// The suite lists the version, but its files are gone.
-    #[error("suite {} lists PyTorch {}, but the archive no longer holds its files (404)", listing.suite, listing.version)]
-    Gone {
-        /// What was asked for.
-        listing: Box<Listing>,
-        /// What else is listed.
-        others: Vec<Listing>,
-        /// Where apt's output is kept.
-        log: PathBuf,
-    },
-    /// A file is not what the signed index or the description names.
-    #[error("{file} has the wrong checksum: expected {expected}, got {found}")]
-    Mismatch {
-        /// The file.
-        file: String,
-        /// What it should be.
-        expected: Checksum,
-        /// What it is.
-        found: Checksum,
-    },
-    /// The package's description makes no sense.
-    #[error("the description of {PACKAGE} {package_version} cannot be used")]
-    Description {
-        /// The package's version.
-        package_version: String,
-        /// Why.
-        #[source]
-        source: BadDescription,
-    },
-    /// A file of ours cannot be read or written.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
-}
-
-fn in_words(offered: &[Listing]) -> String {
-    if offered.is_empty() {
-        return String::new();
-    }
-    let list: Vec<String> = offered
-        .iter()
-        .map(|listing| format!("{} in {}", listing.version, listing.suite))
-        .collect();
-    format!("; there is {}", list.join(", "))
-}
-
-impl Explain for AptError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Process(error) => error.exit(),
-            Self::UnknownVersion { .. }
-            | Self::Failed {
-                complaint: Complaint::NoSuchSuite,
-                ..
-            } => Exit::Usage,
-            _ => Exit::PatchOrBuildFailed,
-        }
-    }
-
-    fn hints(&self) -> Vec<String> {
-        let log_line = |log: &Path| format!("apt's own words are in {}", log.display());
-        let elsewhere =
-            "or bring the source yourself: `umpatch fetch archive FILE`, `umpatch fetch git URL`"
-                .to_owned();
-        match self {
-            Self::Process(ProcessError::Start { .. }) => {
-                vec!["this machine has no apt: `umpatch fetch git URL` or `umpatch fetch archive FILE` bring a tree without it".to_owned()]
-            }
-            Self::Process(error) => error.hints(),
-            Self::NoArchive => vec![
-                "add a `deb` or `deb-src` entry of the distribution's archive to apt's source list"
-                    .to_owned(),
-                elsewhere,
-            ],
-            Self::Failed { complaint, log, .. } => {
-                let mut hints = match complaint {
-                    Complaint::Unreachable => {
-                        vec!["check the network and apt's proxy settings, then run the same command again: it resumes".to_owned()]
-                    }
-                    Complaint::NoSuchSuite => {
-                        vec!["`umpatch fetch --list` shows the suites that have PyTorch".to_owned()]
-                    }
-                    Complaint::Storage => vec![format!(
-                        "free some space under {}, make it writable, or set UMPATCH_CACHE to another folder",
-                        paths::cache().display()
-                    )],
-                    Complaint::Untrusted => vec![
-                        "check the clock, and that the distribution's keyring package is up to date".to_owned(),
-                    ],
-                    _ => Vec::new(),
-                };
-                hints.push(log_line(log));
-                hints.push(elsewhere);
-                hints
-            }
-            Self::UnknownVersion {
-                offered,
-                silent,
-                log,
-                ..
-            } => {
-                let mut hints: Vec<String> = offered
-                    .iter()
-                    .map(|listing| {
-                        format!(
-                            "`umpatch fetch {}` brings what {} lists",
-                            listing.version, listing.suite
-                        )
-                    })
-                    .collect();
-                for (suite, complaint) in silent {
-                    hints.push(format!(
-                        "suite {suite} could not be asked: {}",
-                        complaint.meaning()
-                    ));
-                }
-                hints.push(log_line(log));
-                hints.push(elsewhere);
-                hints
-            }
-            Self::Gone { others, log, .. } => {
-                let mut hints: Vec<String> = others
-                    .iter()
-                    .map(|listing| {
-                        format!(
-                            "`umpatch fetch {}` is listed in {}",
-                            listing.version, listing.suite
-                        )
-                    })
-                    .collect();
-                hints.push(log_line(log));
-                hints.push(elsewhere);
-                hints
-            }
-            Self::Mismatch { .. } => {
-                vec![
-                    "the file was removed: run the same command again to download it anew"
-                        .to_owned(),
-                ]
-            }
-            Self::Description { .. } | Self::Storage { .. } => Vec::new(),
-        }
-    }
-}
-
-fn storage(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> AptError {
-    let path = path.to_owned();
-    move |source| AptError::Storage {
-        action,
-        path,
-        source,
-    }
+/// What the suites offer.
+#[derive(Debug, Default)]
+pub struct Offer {
+    /// What they list, in the order of the suites.
+    pub listings: Vec<Listing>,
+    /// Suites that could not be asked, with the reason.
+    pub silent: Vec<(String, Complaint)>,
 }
 
 /// The machine's apt, pointed into our cache.
@@ -277,7 +89,7 @@ pub struct Apt {
     /// The suites to ask, in order.
     suites: Vec<String>,
     downloads: PathBuf,
-    log: PathBuf,
+    log: Log,
 }
 
 impl Apt {
@@ -304,7 +116,7 @@ impl Apt {
             Some(suite) => vec![suite.to_owned()],
             None => search_order(&archives, &known),
         };
-        let log = downloads.join("apt.log");
+        let log = Log(downloads.join("apt.log"));
         Ok(Self {
             archives,
             suites,
@@ -317,17 +129,16 @@ impl Apt {
     ///
     /// # Errors
     /// When the archive cannot be reached at all, or the cache not be written.
-    #[allow(clippy::type_complexity)]
-    pub fn list(
-        &self,
-        progress: &dyn Progress,
-    ) -> Result<(Vec<Listing>, Vec<(String, Complaint)>), AptError> {
+    pub fn list(&self, progress: &dyn Progress) -> Result<Offer, AptError> {
         let mut search = Search::default();
         for suite in &self.suites {
             self.ask_next(suite, &mut search, progress)?;
         }
         let listings = search.found.into_iter().map(|found| found.listing);
-        Ok((listings.collect(), search.silent))
+        Ok(Offer {
+            listings: listings.collect(),
+            silent: search.silent,
+        })
     }
 
     /// Downloads and verifies the upstream tarball of a version. What a cut left is taken up again.
@@ -359,7 +170,7 @@ impl Apt {
                 }
             }
         }
-        let log = self.log.clone();
+        let log = self.log.0.clone();
         Err(match gone {
             Some(listing) => AptError::Gone {
                 listing: Box::new(listing),
@@ -451,7 +262,7 @@ impl Apt {
         }
         let sources = place.sources();
         std::fs::write(&sources, list).map_err(storage("write", &sources))?;
-        let finished = self.run(&place.apt("apt-get").arg("update"))?;
+        let finished = self.log.run(&place.apt("apt-get").arg("update"))?;
         let output = output(&finished);
         // apt calls an unreachable archive a warning and ends well
         if finished.status.success() && !output.contains("Failed to fetch") {
@@ -469,7 +280,7 @@ impl Apt {
         let program = place
             .apt("apt-cache")
             .args(["showsrc", "--only-source", PACKAGE]);
-        let finished = self.run(&program)?;
+        let finished = self.log.run(&program)?;
         let found = deb822::parse(&finished.text())
             .iter()
             .filter(|paragraph| paragraph.get("Package") == Some(PACKAGE))
@@ -509,20 +320,20 @@ impl Apt {
             .args(["source", "--download-only", "--only-source"])
             .arg(format!("{PACKAGE}={}", listing.package_version))
             .folder(&folder);
-        let finished = self.run(&program)?;
+        let finished = self.log.run(&program)?;
         let complaint = (!finished.status.success()).then(|| Complaint::of(&output(&finished)));
         let missing = |_| match complaint {
             Some(Complaint::Gone) => AptError::Gone {
                 listing: Box::new(listing.clone()),
                 others: Vec::new(),
-                log: self.log.clone(),
+                log: self.log.0.clone(),
             },
             complaint => self.failed(&listing.suite, complaint.unwrap_or(Complaint::Other)),
         };
         // Debian's own part of the package may be gone while the upstream tarball is there: only the latter is needed
         let description = folder.join(&found.description.name);
         let text = std::fs::read(&description).map_err(missing)?;
-        self.verify(&description, &found.description)?;
+        Self::verify(&description, &found.description)?;
         let unusable = |source| AptError::Description {
             package_version: listing.package_version.clone(),
             source,
@@ -535,7 +346,7 @@ impl Apt {
             // cut: kept, so that the next run goes on from there
             return Err(missing(std::io::ErrorKind::UnexpectedEof.into()));
         }
-        self.verify(&path, tarball)?;
+        Self::verify(&path, tarball)?;
         let verified = Verified {
             file: tarball.name.clone(),
             sha256: tarball.sha256.clone(),
@@ -554,8 +365,7 @@ impl Apt {
     }
 
     /// Compares a file with what it should be; removes it when it is something else.
-    #[allow(clippy::unused_self)]
-    fn verify(&self, path: &Path, expected: &SourceFile) -> Result<(), AptError> {
+    fn verify(path: &Path, expected: &SourceFile) -> Result<(), AptError> {
         let found = Checksum::of_file(path).map_err(storage("read", path))?;
         if found == expected.sha256 {
             return Ok(());
@@ -568,30 +378,11 @@ impl Apt {
         })
     }
 
-    /// Runs apt and keeps its output in the log.
-    fn run(&self, program: &Program) -> Result<Finished, AptError> {
-        use std::io::Write;
-        let finished = program.run()?;
-        let entry = format!(
-            "$ {}\n{}[{}]\n\n",
-            program.display(),
-            output(&finished),
-            finished.status
-        );
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.log)
-            .and_then(|mut file| file.write_all(entry.as_bytes()))
-            .map_err(storage("write", &self.log))?;
-        Ok(finished)
-    }
-
     fn failed(&self, suite: &str, complaint: Complaint) -> AptError {
         AptError::Failed {
             suite: suite.to_owned(),
             complaint,
-            log: self.log.clone(),
+            log: self.log.0.clone(),
         }
     }
 }
@@ -632,79 +423,10 @@ impl Search {
     }
 }
 
-impl Place {
-    fn sources(&self) -> PathBuf {
-        self.0.join("list.sources")
-    }
-
-    /// A program of apt that works here and nowhere else.
-    fn apt(&self, program: &str) -> Program {
-        let at = |key: &str, path: &Path| format!("{key}={}", path.display());
-        let mut options = vec![
-            at("Dir::Etc::SourceList", &self.sources()),
-            "Dir::Etc::SourceParts=/dev/null".to_owned(),
-            at("Dir::State::Lists", &self.0.join("lists")),
-            at("Dir::Cache", &self.0.join("cache")),
-            // our cache need not be open to apt's own user
-            "APT::Sandbox::User=root".to_owned(),
-            "Acquire::Languages=none".to_owned(),
-            "Acquire::Retries=2".to_owned(),
-        ];
-        let mut program = Program::new(program).arg("-q").limit(PATIENCE);
-        for option in options.drain(..) {
-            program = program.arg("-o").arg(option);
-        }
-        program.env("LC_ALL", "C")
-    }
-}
-
-fn output(finished: &Finished) -> String {
-    format!(
-        "{}{}",
-        finished.text(),
-        String::from_utf8_lossy(&finished.stderr)
-    )
-}
-
 fn has_ending(name: &str, ending: &str) -> bool {
     Path::new(name)
         .extension()
         .is_some_and(|found| found == ending)
-}
-
-/// The main source list and the folder of lists, as apt itself is configured.
-fn configured_lists() -> Result<(PathBuf, PathBuf), AptError> {
-    let finished = Program::new("apt-config")
-        .args([
-            "shell",
-            "LIST",
-            "Dir::Etc::sourcelist/f",
-            "PARTS",
-            "Dir::Etc::sourceparts/d",
-        ])
-        .limit(Duration::from_secs(60))
-        .run()?;
-    let text = finished.text();
-    let value = |name: &str, otherwise: &str| {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
-            .map_or_else(
-                || PathBuf::from(otherwise),
-                |value| PathBuf::from(value.trim_matches('\'')),
-            )
-    };
-    Ok((
-        value("LIST", "/etc/apt/sources.list"),
-        value("PARTS", "/etc/apt/sources.list.d"),
-    ))
-}
-
-/// The code name of the machine's distribution.
-fn codename() -> Option<String> {
-    let text = std::fs::read_to_string("/etc/os-release").ok()?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))
-        .map(|name| name.trim_matches('"').to_owned())
 }
 
 /// Debian's suites, then those that the machine is configured for and that are not among them.
