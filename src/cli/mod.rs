@@ -1,9 +1,11 @@
 //! The command line: one file per command. Only this module prints.
 mod apply;
+mod check;
 mod completions;
 mod console;
 mod doctor;
 mod fetch;
+mod rebase;
 mod refresh;
 mod report;
 mod scenarios;
@@ -53,6 +55,8 @@ enum Command {
     Apply(apply::Arguments),
     Unapply(unapply::Arguments),
     Refresh(refresh::Arguments),
+    Rebase(rebase::Arguments),
+    Check(check::Arguments),
     Verify(Box<verify::Arguments>),
     Report(report::Arguments),
     Scenarios(scenarios::Arguments),
@@ -86,6 +90,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Apply(own) => apply::run(&arguments.global, own, &console),
         Command::Unapply(own) => unapply::run(&arguments.global, own, &console),
         Command::Refresh(own) => refresh::run(&arguments.global, own, &console),
+        Command::Rebase(own) => rebase::run(&arguments.global, own, &console),
+        Command::Check(own) => check::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
         Command::Report(own) => report::run(&arguments.global, own, &console),
         Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),

@@ -332,7 +332,7 @@ pub fn arms(
         Some((checkout, tree)) => {
             let start = uncommitted(checkout, tree, &series)?;
             let kept = Checkout::open(&checkout.root)?;
-            keep_in_memory(&kept)?;
+            kept.keep_in_memory()?;
             let base = write_tree(&kept, tree, &start)?;
             let stock = write_tree(&kept, base, &computed.stock)?;
             let patched = write_tree(&kept, stock, &computed.patched)?;
@@ -544,14 +544,4 @@ fn uncommitted(
         }
     }
     Ok(changes)
-}
-
-/// Lets everything that is written to the object database through this handle stay in memory.
-fn keep_in_memory(checkout: &Checkout) -> Result<(), EngineError> {
-    const BEFORE_ALL_OTHERS: i32 = 1_000;
-    let action = || EngineError::git("open the object database");
-    let odb = checkout.repository.odb().map_err(action())?;
-    odb.add_new_mempack_backend(BEFORE_ALL_OTHERS)
-        .map_err(action())?;
-    Ok(())
 }

@@ -221,6 +221,16 @@ impl Checkout {
         Ok(())
     }
 
+    /// Lets everything that is written to the object database through this handle stay in memory.
+    pub(super) fn keep_in_memory(&self) -> Result<(), EngineError> {
+        const BEFORE_ALL_OTHERS: i32 = 1_000;
+        let action = || EngineError::git("open the object database");
+        let odb = self.repository.odb().map_err(action())?;
+        odb.add_new_mempack_backend(BEFORE_ALL_OTHERS)
+            .map_err(action())?;
+        Ok(())
+    }
+
     /// Writes a blob.
     pub(super) fn write_blob(&self, bytes: &[u8]) -> Result<Oid, EngineError> {
         fault::step().map_err(EngineError::storage("write to", self.repository.path()))?;

@@ -120,6 +120,9 @@ pub enum EngineError {
     /// A patch file was changed since it was applied.
     #[error("patch {0} is applied, but its file has changed since")]
     PatchChanged(PatchId),
+    /// A folder that should be new.
+    #[error("{} is not empty", .0.display())]
+    NotEmpty(PathBuf),
     /// Nothing is applied as commits.
     #[error("no series is applied to this tree as commits")]
     NotApplied,
@@ -259,6 +262,7 @@ impl Explain for EngineError {
             | Self::BranchExists(_)
             | Self::BranchName(_)
             | Self::NotApplied
+            | Self::NotEmpty(_)
             | Self::NotLinear(_)
             | Self::CommitCount { .. }
             | Self::BranchElsewhere(_)

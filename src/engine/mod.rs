@@ -1,6 +1,7 @@
 //! The patch engine: everything is computed in the object database, then one switch. Only this module writes to a checkout.
 mod apply;
 mod arms;
+mod carry;
 mod change;
 mod checkout;
 mod conflict;
@@ -24,6 +25,7 @@ mod unapply;
 pub use crate::series::Selection;
 pub use apply::{Applied, ApplyOptions, Outcome, PatchFate, PatchOutcome, Resume, apply, resume};
 pub use arms::{Arms, SourceSet, Tree, arms};
+pub use carry::{Carried, CarriedPatch, CarriedState, carry};
 pub use change::Fit;
 pub use conflict::{Conflict, ConflictPlace};
 pub use error::EngineError;

@@ -165,7 +165,7 @@ const fn file_mode(mode: Mode) -> FileMode {
 }
 
 /// A commit whose every byte comes from the patch and its parent: the same everywhere.
-fn write_commit(
+pub(super) fn write_commit(
     checkout: &Checkout,
     parent: Oid,
     tree: Oid,

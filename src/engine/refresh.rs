@@ -241,7 +241,7 @@ fn message_of(commit: &Commit<'_>) -> Message {
 }
 
 /// A commit as a patch file, independent of any configuration and of the installed git.
-fn emit(checkout: &Checkout, commit: &Commit<'_>) -> Result<Vec<u8>, EngineError> {
+pub(super) fn emit(checkout: &Checkout, commit: &Commit<'_>) -> Result<Vec<u8>, EngineError> {
     let reading = || EngineError::git("make a diff");
     let parent = commit
         .parent(0)
@@ -288,7 +288,7 @@ fn emit(checkout: &Checkout, commit: &Commit<'_>) -> Result<Vec<u8>, EngineError
     Ok(bytes)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     let folder = path.parent().unwrap_or(path);
     let writing = || EngineError::storage("write", path);
     let mut staged = tempfile::NamedTempFile::new_in(folder).map_err(writing())?;

@@ -272,6 +272,14 @@ impl Hunk {
         }
     }
 
+    /// Its lines as a patch file has them, without the `@@` line.
+    #[must_use]
+    pub fn emit_lines(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.lines.iter().for_each(|line| line.emit(&mut bytes));
+        bytes
+    }
+
     /// The number of context lines at the end.
     #[must_use]
     pub fn trailing_context(&self) -> usize {

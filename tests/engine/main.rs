@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 mod apply;
 mod arms;
+mod carry;
 mod faults;
 mod lab;
 mod odd_repositories;
