@@ -67,7 +67,8 @@ pub fn recognise(mut read: impl FnMut(&str) -> Option<String>) -> Recognition {
         let mut reason = format!(
             "{ALLOCATOR} declares no BufferPool::Kind, so its pools are not those that the set knows"
         );
-        if !interface.contains("waitForEvents") && !header.contains("waitForEvents") {
+        let events = interface.contains("waitForEvents") || header.contains("waitForEvents");
+        if !events && !header.contains("buffers_pending_free") {
             reason = "its MPS allocator has neither events nor a list of buffers that wait to be freed (as in 1.13 and \
                       older): the patches have nothing to hold on to"
                 .to_owned();
