@@ -45,6 +45,20 @@ pub enum Flavour {
     Plain,
     /// With AddressSanitizer.
     Address,
+    /// Not compiled for itself: a training script on the simulated mps device.
+    Training,
+}
+
+impl Flavour {
+    /// What a scenario's id carries when it runs in this flavour.
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Address => "+address",
+            Self::Training => "+training",
+        }
+    }
 }
 
 /// What a scenario needs from the device: decides which goals it is held to.
@@ -83,7 +97,7 @@ impl Class {
 }
 
 /// A scenario as its program lists it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// Kebab-case id.
     pub id: String,
@@ -111,6 +125,38 @@ pub struct Definition {
     /// A positive control: it must be found growing in every arm, or the design has no power.
     #[serde(default)]
     pub positive_control: bool,
+    /// Whether a seed decides everything; not where real threads race.
+    #[serde(default = "yes")]
+    pub deterministic: bool,
+    /// Why the fault that it reproduces cannot show on a simulated device; absent where it can.
+    #[serde(default)]
+    pub not_reproducible_simulated: Option<String>,
+}
+
+impl Definition {
+    /// Whether threads, and so chance, decide what a run shows.
+    #[must_use]
+    pub fn is_chance(&self) -> bool {
+        self.class == Class::Stress || !self.deterministic
+    }
+}
+
+impl Default for Definition {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            title: String::new(),
+            reproduces: String::new(),
+            class: Class::default(),
+            patches: Vec::new(),
+            quick_steps: None,
+            full_steps: None,
+            quick: true,
+            positive_control: false,
+            deterministic: true,
+            not_reproducible_simulated: None,
+        }
+    }
 }
 
 fn yes() -> bool {

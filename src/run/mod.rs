@@ -1,4 +1,5 @@
 //! Processes, the journal of events, and the runners of scenarios and tests.
+pub mod catalogue;
 pub mod folder;
 pub mod job;
 pub mod journal;

@@ -135,7 +135,7 @@ fn growth(scenarios: &[&ScenarioEvidence]) -> Goal {
 fn waits(scenarios: &[&ScenarioEvidence]) -> Goal {
     let figures: Vec<(f64, String)> = scenarios
         .iter()
-        .filter(|scenario| scenario.definition.class != Class::Stress)
+        .filter(|scenario| !scenario.definition.is_chance())
         .filter_map(|scenario| {
             let added = over_pairs(scenario, added_waits)?;
             Some((added, format!("{} {added:+}", scenario.definition.id)))
@@ -180,7 +180,7 @@ pub(super) fn instruction_ratio(baseline: &Process, patched: &Process) -> Option
 fn instructions(scenarios: &[&ScenarioEvidence]) -> Goal {
     let figures: Vec<(f64, String)> = scenarios
         .iter()
-        .filter(|scenario| scenario.definition.class != Class::Stress)
+        .filter(|scenario| !scenario.definition.is_chance())
         .filter_map(|scenario| {
             let ratio = over_pairs(scenario, instruction_ratio)?;
             Some((ratio, format!("{} {ratio:.2} ×", scenario.definition.id)))

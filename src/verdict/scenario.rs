@@ -77,18 +77,21 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
     let mut unclear = Vec::new();
     let mut better = Vec::new();
     let mut shared = Vec::new();
-    if evidence.definition.class == Class::Stress {
+    let chance = evidence.definition.is_chance();
+    if chance {
         chances(&pairs, &mut worse, &mut unclear, &mut better, &mut shared);
     } else {
         faults(&pairs, &mut worse, &mut better, &mut shared);
-        // real threads on a real clock: how often they wait and what they find free is chance
-        waits(evidence, &pairs, &mut worse);
-        cache(evidence, &mut worse);
-        instructions(evidence, &mut worse);
     }
     growth(&pairs, &mut worse, &mut unclear, &mut better, &mut shared);
     peak(evidence, &mut worse);
     residual(evidence, &mut worse);
+    // real threads on a real clock: how often they wait and what they find free is chance
+    if !chance {
+        waits(evidence, &pairs, &mut worse);
+        cache(evidence, &mut worse);
+        instructions(evidence, &mut worse);
+    }
     let relative = if !worse.is_empty() {
         finding(FindingState::Regression, worse.join("; "))
     } else if !unclear.is_empty() {

@@ -12,8 +12,9 @@ use crate::paths;
 use crate::progress::Progress;
 use crate::report;
 use crate::report::document::{self, Reason, Report, RunState, Verdict};
+use crate::run::catalogue::Catalogue;
 use crate::run::folder::{Choice, FolderError, RunFolder, State};
-use crate::run::job::{Arm, Flavour};
+use crate::run::job::{Arm, Definition, Flavour};
 use crate::run::journal::{self, Event, Header, Journal};
 use crate::run::recorded::Recorded;
 use crate::run::scenarios::{Drivers, Limits, Runner};
@@ -201,7 +202,7 @@ fn run_scenarios(
     let mut drivers = Drivers::default();
     let plan = phase(journal, progress, "build", || {
         build(programs, &mut drivers, Flavour::Plain, journal, progress)?;
-        let mut plan = planned(request, &drivers)?;
+        let mut plan = planned(request, programs, &drivers)?;
         for flavour in plan.flavours() {
             if flavour != Flavour::Plain
                 && !build(programs, &mut drivers, flavour, journal, progress)?
@@ -252,22 +253,23 @@ fn build(
     Ok(true)
 }
 
-fn planned(request: &Request, drivers: &Drivers) -> Result<Plan, Failure> {
-    let mut listed = Vec::new();
+fn planned(request: &Request, programs: &dyn Programs, drivers: &Drivers) -> Result<Plan, Failure> {
+    let mut native: Vec<Definition> = Vec::new();
     for arm in Arm::ALL {
         if let Some(driver) = drivers.get(arm, Flavour::Plain) {
             for definition in driver.list()? {
                 // an arm whose program knows more scenarios still has them in the report
-                if listed
-                    .iter()
-                    .all(|known: &crate::run::job::Definition| known.id != definition.id)
-                {
-                    listed.push(definition);
+                if native.iter().all(|known| known.id != definition.id) {
+                    native.push(definition);
                 }
             }
         }
     }
-    Ok(plan::plan(&listed, &request.selection)?)
+    let catalogue = Catalogue {
+        native,
+        training: programs.training(),
+    };
+    Ok(plan::plan(&catalogue, &request.selection)?)
 }
 
 fn drop_flavour(plan: &mut Plan, flavour: Flavour, journal: &Journal) -> Result<(), Failure> {
@@ -288,7 +290,7 @@ fn drop_flavour(plan: &mut Plan, flavour: Flavour, journal: &Journal) -> Result<
         journal,
         Event::Note {
             text: format!(
-                "not run, there is no program with a sanitizer: {}",
+                "not run, there is no program for them: {}",
                 dropped.join(", ")
             ),
         },

@@ -1,6 +1,7 @@
 //! Which processes a run consists of: from the scenarios that the programs list to jobs in their order. Pure.
 use crate::error::Explain;
 use crate::exit::Exit;
+use crate::run::catalogue::Catalogue;
 use crate::run::job::{Arm, Class, Definition, Flavour, Job};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,14 +145,14 @@ struct Row {
 ///
 /// # Errors
 /// When a scenario or setting of the selection does not exist or cannot be read.
-pub fn plan(listed: &[Definition], selection: &Selection) -> Result<Plan, PlanError> {
+pub fn plan(catalogue: &Catalogue, selection: &Selection) -> Result<Plan, PlanError> {
     if selection.pairs == Some(0) {
         return Err(PlanError::NoPairs);
     }
     let rows = if selection.scenarios.is_empty() {
-        of_suite(listed, selection)
+        of_suite(catalogue, selection)
     } else {
-        named(listed, selection)?
+        named(catalogue, selection)?
     };
     let mut jobs = Vec::new();
     let rounds = rows
@@ -182,6 +183,7 @@ pub fn plan(listed: &[Definition], selection: &Selection) -> Result<Plan, PlanEr
 fn pairs(row: &Row, selection: &Selection) -> u32 {
     selection.pairs.unwrap_or(match row.flavour {
         Flavour::Plain => selection.suite.pairs(),
+        Flavour::Training => 1,
         Flavour::Address => selection.suite.sanitized_pairs(),
     })
 }
@@ -201,66 +203,72 @@ fn job(row: &Row, arm: Arm, pair: u32, selection: &Selection) -> Job {
     }
 }
 
-fn of_suite(listed: &[Definition], selection: &Selection) -> Vec<Row> {
+/// Whether a scenario also runs with AddressSanitizer: where threads race, unless the user says otherwise.
+fn wants_sanitizer(definition: &Definition, selection: &Selection) -> bool {
+    match selection.sanitize {
+        Sanitize::All => true,
+        Sanitize::Races => definition.class == Class::Stress,
+        Sanitize::Never => false,
+    }
+}
+
+fn of_suite(catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
     let mut rows = Vec::new();
-    for definition in listed {
+    let with =
+        |definition: &Definition, flavour| row(definition, selection.settings.clone(), flavour);
+    for definition in &catalogue.native {
         if selection.suite == Suite::Quick && !definition.quick {
             continue;
         }
-        rows.push(row(definition, selection.settings.clone(), Flavour::Plain));
-        let races = definition.class == Class::Stress;
-        if selection.sanitize == Sanitize::All || selection.sanitize == Sanitize::Races && races {
-            rows.push(row(
-                definition,
-                selection.settings.clone(),
-                Flavour::Address,
-            ));
+        rows.push(with(definition, Flavour::Plain));
+        if wants_sanitizer(definition, selection) {
+            rows.push(with(definition, Flavour::Address));
         }
-        let varies = matches!(
-            definition.class,
-            Class::GpuOnly | Class::CpuWrite | Class::Copy
-        );
-        if selection.suite == Suite::Full && varies && !definition.positive_control {
-            rows.extend(VARIANTS.iter().filter_map(|variant| {
-                let (key, value) = variant.split_once('=')?;
-                let mut settings = selection.settings.clone();
-                // what the user fixed is not varied
-                settings
-                    .insert(key.to_owned(), value.to_owned())
-                    .is_none()
-                    .then(|| {
-                        row(definition, settings, Flavour::Plain).named(&format!("@{variant}"))
-                    })
-            }));
+        if selection.suite == Suite::Full {
+            rows.extend(variants(definition, selection));
         }
+    }
+    if selection.suite == Suite::Full {
+        let training = catalogue.training.iter();
+        rows.extend(training.map(|definition| with(definition, Flavour::Training)));
     }
     rows
 }
 
-fn named(listed: &[Definition], selection: &Selection) -> Result<Vec<Row>, PlanError> {
+/// The scenario under other assumptions about Metal, one at a time.
+fn variants(definition: &Definition, selection: &Selection) -> Vec<Row> {
+    let varies = matches!(
+        definition.class,
+        Class::GpuOnly | Class::CpuWrite | Class::Copy
+    );
+    if !varies || definition.positive_control {
+        return Vec::new();
+    }
+    VARIANTS
+        .iter()
+        .filter_map(|variant| {
+            let (key, value) = variant.split_once('=')?;
+            let mut settings = selection.settings.clone();
+            // what the user fixed is not varied
+            settings
+                .insert(key.to_owned(), value.to_owned())
+                .is_none()
+                .then(|| row(definition, settings, Flavour::Plain).named(&format!("@{variant}")))
+        })
+        .collect()
+}
+
+fn named(catalogue: &Catalogue, selection: &Selection) -> Result<Vec<Row>, PlanError> {
     let mut rows: Vec<Row> = Vec::new();
     for given in &selection.scenarios {
-        let (id, own) = given.split_once('@').unwrap_or((given, ""));
-        let (id, flavour) = match id.strip_suffix("+address") {
-            Some(id) => (id, Flavour::Address),
-            None => (id, Flavour::Plain),
-        };
-        let definition = listed
-            .iter()
-            .find(|definition| definition.id == id)
-            .ok_or_else(|| PlanError::Unknown {
-                id: id.to_owned(),
-                similar: similar(id, listed),
-            })?;
+        let (name, own) = given.split_once('@').unwrap_or((given, ""));
+        let (definition, flavour) = find(name, catalogue)?;
         let mut settings = selection.settings.clone();
         settings.extend(parse_settings(
             own.split(',').filter(|part| !part.is_empty()),
         )?);
         let mut new = vec![row(definition, settings.clone(), flavour)];
-        let races = definition.class == Class::Stress;
-        let sanitize =
-            selection.sanitize == Sanitize::All || selection.sanitize == Sanitize::Races && races;
-        if flavour == Flavour::Plain && sanitize {
+        if flavour == Flavour::Plain && wants_sanitizer(definition, selection) {
             new.push(row(definition, settings, Flavour::Address));
         }
         for mut row in new {
@@ -279,16 +287,35 @@ fn named(listed: &[Definition], selection: &Selection) -> Result<Vec<Row>, PlanE
     Ok(rows)
 }
 
+/// The scenario and flavour that a name with or without a suffix means; the native one where there are two.
+fn find<'a>(name: &str, catalogue: &'a Catalogue) -> Result<(&'a Definition, Flavour), PlanError> {
+    let (id, wanted) = [Flavour::Address, Flavour::Training]
+        .into_iter()
+        .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, Some(flavour))))
+        .unwrap_or((name, None));
+    let among = |listed: &'a [Definition]| listed.iter().find(|definition| definition.id == id);
+    let native = among(&catalogue.native);
+    let training = || among(&catalogue.training).map(|found| (found, Flavour::Training));
+    match wanted {
+        Some(Flavour::Training) => training(),
+        Some(flavour) => native.map(|found| (found, flavour)),
+        None => native
+            .map(|found| (found, Flavour::Plain))
+            .or_else(training),
+    }
+    .ok_or_else(|| PlanError::Unknown {
+        id: name.to_owned(),
+        similar: similar(id, &catalogue.native),
+    })
+}
+
 fn row(definition: &Definition, settings: BTreeMap<String, String>, flavour: Flavour) -> Row {
-    let row = Row {
+    Row {
         definition: definition.clone(),
         settings,
         flavour,
-    };
-    match flavour {
-        Flavour::Plain => row,
-        Flavour::Address => row.named("+address"),
     }
+    .named(flavour.suffix())
 }
 
 impl Row {
@@ -338,7 +365,7 @@ fn similar(id: &str, listed: &[Definition]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn listed() -> Vec<Definition> {
+    fn listed() -> Catalogue {
         let definition = |id: &str, class, quick| Definition {
             id: id.to_owned(),
             class,
@@ -347,11 +374,17 @@ mod tests {
             full_steps: Some(2000),
             ..Definition::default()
         };
-        vec![
-            definition("steady", Class::GpuOnly, true),
-            definition("release-race", Class::Stress, true),
-            definition("long", Class::Correctness, false),
-        ]
+        Catalogue {
+            native: vec![
+                definition("steady", Class::GpuOnly, true),
+                definition("release-race", Class::Stress, true),
+                definition("long", Class::Correctness, false),
+            ],
+            training: vec![
+                definition("steady", Class::GpuOnly, true),
+                definition("llama-tiny", Class::GpuOnly, true),
+            ],
+        }
     }
 
     fn ids(plan: &Plan) -> Vec<&str> {
@@ -389,7 +422,28 @@ mod tests {
                 "steady@graph_commit_every=32",
                 "release-race",
                 "release-race+address",
-                "long"
+                "long",
+                "steady+training",
+                "llama-tiny+training"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_means_the_native_scenario_unless_there_is_none() {
+        let selection = Selection {
+            scenarios: ["steady", "llama-tiny", "steady+training", "steady+address"]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Selection::default()
+        };
+        assert_eq!(
+            ids(&plan(&listed(), &selection).unwrap()),
+            [
+                "steady",
+                "llama-tiny+training",
+                "steady+training",
+                "steady+address"
             ]
         );
     }

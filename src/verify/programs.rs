@@ -5,7 +5,7 @@ use super::{Request, test_suite};
 use crate::error::Failure;
 use crate::progress::Progress;
 use crate::report::document::{Arms, Compared};
-use crate::run::job::{Arm, Flavour};
+use crate::run::job::{Arm, Definition, Flavour};
 use crate::run::scenarios::Driver;
 use crate::run::tests::Suite;
 use sha2::{Digest, Sha256};
@@ -29,6 +29,8 @@ pub trait Programs {
     fn compared(&self) -> Arms<Compared>;
     /// What a reader of the report must know.
     fn notes(&self) -> Vec<String>;
+    /// The training scripts that can run beside the native scenarios.
+    fn training(&self) -> Vec<Definition>;
     /// The program of one arm; nothing when this flavour is not to be had.
     ///
     /// # Errors
@@ -135,6 +137,10 @@ impl Programs for ReadyMade {
 
     fn notes(&self) -> Vec<String> {
         vec!["the programs were given, not built by this run: what they were built from is not checked".to_owned()]
+    }
+
+    fn training(&self) -> Vec<Definition> {
+        Vec::new()
     }
 
     fn build(

@@ -8,30 +8,42 @@ use crate::progress::Progress;
 use crate::provision::torch::Torch;
 use crate::provision::{self, Item, Step};
 use crate::report::document::{Arms, Compared};
-use crate::run::job::{Arm, Flavour};
+use crate::run::catalogue::Catalogue;
+use crate::run::job::{Arm, Definition, Flavour};
 use crate::run::scenarios::Driver;
 use crate::run::tests::Suite;
 use crate::share;
 use crate::upstream::{self, DEFAULT_VERSION, UpstreamError, Version};
+use crate::verify::plan::{self, Suite as Extent};
 use crate::verify::{Provision, Request, test_suite};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// A tree, a patch set, and a machine that can build them.
 pub(super) struct FromTree {
     sides: Sides,
     baseline: String,
     patched: String,
-    harness: String,
+    /// The folder of the harness.
+    harness: PathBuf,
+    /// What is in it.
+    harness_digest: String,
+    catalogue: Catalogue,
+    extent: Extent,
     torch: Torch,
 }
 
 impl FromTree {
     pub(super) fn prepare(request: &Request, progress: &dyn Progress) -> Result<Self, Failure> {
         progress.stage("preflight");
-        let share = share::root()?;
-        let harness = share.join("harness");
+        let harness = share::root()?.join("harness");
+        let catalogue = Catalogue::read(&harness);
+        if !catalogue.native.is_empty() {
+            // a name that does not exist is told before minutes of building
+            plan::plan(&catalogue, &request.selection)?;
+        }
         let here = match engine::root(request.tree.as_deref()) {
             Ok(root) => Some(root),
             Err(EngineError::Upstream(UpstreamError::NoTree)) => None,
@@ -55,7 +67,10 @@ impl FromTree {
             baseline: sides.stock.identity()?,
             patched: sides.patched.identity()?,
             sides,
-            harness: digest_of(&harness.join("metal")),
+            harness_digest: digest_of(&harness),
+            catalogue,
+            extent: request.selection.suite,
+            harness,
             torch,
         })
     }
@@ -153,7 +168,7 @@ impl Programs for FromTree {
                 ("patches", patches.join(" ")),
                 ("baseline", self.baseline.clone()),
                 ("patched", self.patched.clone()),
-                ("harness", self.harness.clone()),
+                ("harness", self.harness_digest.clone()),
                 ("torch", self.torch.version.clone()),
             ]
             .map(|(name, value)| (name.to_owned(), value)),
@@ -180,31 +195,44 @@ impl Programs for FromTree {
         self.sides.notes.clone()
     }
 
+    fn training(&self) -> Vec<Definition> {
+        self.catalogue.training.clone()
+    }
+
     fn build(
         &self,
         arm: Arm,
         flavour: Flavour,
         progress: &dyn Progress,
     ) -> Result<Option<Built>, Failure> {
-        let sources = match arm {
-            Arm::Baseline => &self.sides.stock,
-            Arm::Patched => &self.sides.patched,
+        let (sources, name) = match arm {
+            Arm::Baseline => (&self.sides.stock, "stock"),
+            Arm::Patched => (&self.sides.patched, "patched"),
         };
-        let flavour = match flavour {
-            Flavour::Plain => build::Flavour::Plain,
-            Flavour::Address => build::Flavour::Address,
+        let native = |flavour, name: &str| {
+            build::native_driver(sources, &self.torch, flavour, name, progress)
         };
-        let name = match arm {
-            Arm::Baseline => "stock",
-            Arm::Patched => "patched",
+        let built = match flavour {
+            Flavour::Plain => native(build::Flavour::Plain, name)?,
+            Flavour::Address => native(
+                build::Flavour::Address,
+                &format!("{name} with AddressSanitizer"),
+            )?,
+            Flavour::Training => build::build_arm(
+                &self.harness.join("device"),
+                sources,
+                &self.torch,
+                build::Flavour::Plain,
+                &format!("{name}, the mps device"),
+                progress,
+            )?,
         };
-        let name = match flavour {
-            build::Flavour::Plain => name.to_owned(),
-            _ => format!("{name} with AddressSanitizer"),
+        let driver = match flavour {
+            Flavour::Plain | Flavour::Address => Driver::new(built.program),
+            Flavour::Training => self.training_driver(&built.program),
         };
-        let built = build::native_driver(sources, &self.torch, flavour, &name, progress)?;
         Ok(Some(Built {
-            driver: Driver::new(built.program),
+            driver,
             notes: built.notes,
         }))
     }
@@ -242,5 +270,34 @@ impl Programs for FromTree {
                 .collect(),
         };
         Ok((suite, built.notes))
+    }
+}
+
+impl FromTree {
+    /// The training scripts with the device library of one arm.
+    fn training_driver(&self, library: &Path) -> Driver {
+        // the library is in its package, whose parent goes on the path
+        let package = library.ancestors().nth(2).unwrap_or(library);
+        let size = match self.extent {
+            Extent::Quick => "quick",
+            Extent::Full => "full",
+        };
+        let script = self.harness.join("leaks").join("run.py");
+        let word = |text: &str| OsString::from(text);
+        Driver {
+            command: self.torch.python.clone(),
+            leading: vec![
+                script.into(),
+                word("--device"),
+                word("mps"),
+                word("--size"),
+                word(size),
+            ],
+            environment: vec![
+                (word("PYTHONPATH"), package.into()),
+                (word("OMP_NUM_THREADS"), word("1")),
+                (word("PYTHONDONTWRITEBYTECODE"), word("1")),
+            ],
+        }
     }
 }
