@@ -2,7 +2,7 @@
 //! in turns in one run; against `quilt` and `stg` too where they are installed. Prints medians and ratios, and how many files
 //! a build would find newer.
 //!
-//! `cargo bench --bench apply`; the tree is `UMPATCH_TEST_TREE`, else the one fetched last; `UMPATCH_BENCH_ROUNDS` rounds
+//! `cargo bench --bench apply`; the tree is `UMPATCH_TEST_TREE`, else the one in the cache; `UMPATCH_BENCH_ROUNDS` rounds
 //! (10).
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 use std::collections::BTreeMap;
@@ -119,9 +119,11 @@ fn main() {
     let source = std::env::var_os("UMPATCH_TEST_TREE")
         .map(PathBuf::from)
         .or_else(|| {
-            umpatch::upstream::last_fetched()
-                .ok()
-                .flatten()
+            let mut trees = umpatch::upstream::cached()
+                .into_iter()
+                .map(|cached| cached.tree);
+            trees
+                .find(|tree| tree.version == "2.6.0")
                 .map(|tree| tree.path)
         })
         .expect("no tree: run `umpatch fetch 2.6.0` first, or set UMPATCH_TEST_TREE");

@@ -202,18 +202,17 @@ pub(super) fn standing(
     files: &dyn Files,
     pre_images: Option<&mut PreImages>,
 ) -> Result<Standing, EngineError> {
-    let forward = attempt(patch, files, Direction::Forward, None)?;
+    let forward = attempt(patch, files, Direction::Forward, pre_images)?;
+    let forward = match forward {
+        // nothing is nearer
+        Ok(made) if made.fit == Fit::Exact => return Ok(Standing::Clean(made)),
+        other => other,
+    };
     let reverse = attempt(patch, files, Direction::Reverse, None)?;
     Ok(match (forward, reverse) {
         (Ok(forward), Ok(reverse)) if reverse.fit < forward.fit => Standing::Present(reverse),
-        (Ok(_), _) => match attempt(patch, files, Direction::Forward, pre_images)? {
-            Ok(made) => Standing::Clean(made),
-            Err(conflict) => Standing::Neither(conflict),
-        },
+        (Ok(forward), _) => Standing::Clean(forward),
         (Err(_), Ok(reverse)) => Standing::Present(reverse),
-        (Err(_), Err(_)) => match attempt(patch, files, Direction::Forward, pre_images)? {
-            Ok(made) => Standing::Clean(made),
-            Err(conflict) => Standing::Neither(conflict),
-        },
+        (Err(conflict), Err(_)) => Standing::Neither(conflict),
     })
 }

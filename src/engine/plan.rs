@@ -102,9 +102,8 @@ pub(super) fn held(patches: &[&Patch], files: &dyn Files) -> Result<Held, Engine
     let mut layer = Layer::over(files);
     let mut held = BTreeMap::new();
     for patch in patches.iter().rev() {
-        let forward: Attempt = attempt(patch, &layer, Direction::Forward, None)?;
-        let reverse: Attempt = attempt(patch, &layer, Direction::Reverse, None)?;
-        if let Ok(reverse) = reverse {
+        if let Ok(reverse) = attempt(patch, &layer, Direction::Reverse, None)? {
+            let forward: Attempt = attempt(patch, &layer, Direction::Forward, None)?;
             if forward.is_ok_and(|forward| forward.fit <= reverse.fit) {
                 continue;
             }

@@ -107,7 +107,7 @@ impl StateFolder {
         }
     }
 
-    /// Written beside, flushed and renamed: a reader sees the old or the new content.
+    /// Written beside and renamed: a reader sees the old or the new content.
     pub(super) fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), EngineError> {
         let path = self.file(name);
         let staged = self.file(&format!("{name}.new"));
@@ -119,7 +119,6 @@ impl StateFolder {
             fault::step()?;
             let mut file = std::fs::File::create(&staged)?;
             file.write_all(&bytes)?;
-            file.sync_data()?;
             fault::step()?;
             std::fs::rename(&staged, &path)
         };

@@ -1,17 +1,20 @@
 //! The real tree of 2.6.0 with the built-in series, where `umpatch fetch 2.6.0` has brought it. Its place is
-//! `UMPATCH_TEST_TREE`, else the tree fetched last; in CI (`CI` is set) its absence is a failure, elsewhere the test says
+//! `UMPATCH_TEST_TREE`, else the one in the cache; in CI (`CI` is set) its absence is a failure, elsewhere the test says
 //! on stderr that it did not run.
 use crate::lab::git_in;
 use std::path::{Path, PathBuf};
 
 fn fetched() -> Option<PathBuf> {
     let given = std::env::var_os("UMPATCH_TEST_TREE").map(PathBuf::from);
-    let found = given.or_else(|| {
-        umpatch::upstream::last_fetched()
-            .ok()
-            .flatten()
+    let cached = || {
+        let mut trees = umpatch::upstream::cached()
+            .into_iter()
+            .map(|cached| cached.tree);
+        trees
+            .find(|tree| tree.version == "2.6.0")
             .map(|tree| tree.path)
-    });
+    };
+    let found = given.or_else(cached);
     assert!(
         found.is_some() || std::env::var_os("CI").is_none(),
         "no fetched tree: run `umpatch fetch 2.6.0` first, or set UMPATCH_TEST_TREE"
