@@ -1,5 +1,5 @@
 //! The patch engine, end to end: the binary on small git trees made here, and on the real tree where it is fetched.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 mod apply;
 mod arms;
 mod carry;
