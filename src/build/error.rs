@@ -74,16 +74,6 @@ pub enum BuildError {
         /// The last line that it said.
         message: String,
     },
-    /// The torch wheel is not of the tree's version.
-    #[error("the tree is PyTorch {tree}, but the torch wheel in {} is {torch}", venv.display())]
-    WrongTorch {
-        /// What version.txt says.
-        tree: String,
-        /// The wheel's version.
-        torch: String,
-        /// Its environment.
-        venv: PathBuf,
-    },
     /// The cache cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
@@ -153,11 +143,6 @@ impl Explain for BuildError {
                 "make {} writable, free some space there, or set UMPATCH_CACHE to another folder",
                 path.display()
             )],
-            Self::WrongTorch { .. } => vec![
-                "`umpatch doctor --provision` makes an environment with the tree's version"
-                    .to_owned(),
-                "or let UMPATCH_TORCH_VENV name one that has it".to_owned(),
-            ],
             Self::Recipe { .. } | Self::NoSource { .. } | Self::Read { .. } => Vec::new(),
         }
     }

@@ -1,7 +1,6 @@
 //! Compiles the tree for a device: from a recipe, the tree's own sources and the harness to a program or a library, with
 //! every object kept by the content that made it.
 mod compile;
-mod device;
 mod error;
 mod includes;
 mod job;
@@ -12,7 +11,6 @@ mod place;
 mod recipe;
 mod staging;
 
-pub use device::{MpsDevice, mps_device};
 pub use error::BuildError;
 pub use recipe::Flavour;
 
