@@ -43,6 +43,8 @@ pub mod threshold {
     pub const FEWEST_CERTAIN: u64 = 3;
     /// A fault that both arms have counts as worse when the patched arm shows it this many times as often.
     pub const FAULT_RATIO: f64 = 2.0;
+    /// Data-loader loops of small tensors, in which the goal is not to wait at all.
+    pub const LOADERS: [&str; 2] = ["loader-4b", "loader-64kib"];
     /// Share of eligible host-to-device copies that go by memcpy: the goal.
     pub const MEMCPY_GOAL: f64 = 0.90;
 }

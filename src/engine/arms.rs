@@ -27,6 +27,8 @@ pub struct Arms {
     pub patches: Vec<PatchId>,
     /// For controls and mutants: what `verify` has to find.
     pub expected: Option<Expected>,
+    /// Scenarios and tests by the patches that claim to mend what they show.
+    pub promises: BTreeMap<String, Vec<PatchId>>,
     /// The tree with none of the series' patches.
     pub stock: SourceSet,
     /// The tree with the selected patches.
@@ -367,6 +369,7 @@ pub fn arms(
     Ok(Arms {
         tree: present.describe(&recognition),
         series: series.name.clone(),
+        promises: promises(&series, &computed.patches),
         patches: computed.patches,
         expected: series.expected.clone(),
         stock: SourceSet {
@@ -380,6 +383,23 @@ pub fn arms(
         differing: differing(&stock_layer, &patched_layer, &candidates)?,
         notes,
     })
+}
+
+fn promises(series: &Series, selected: &[PatchId]) -> BTreeMap<String, Vec<PatchId>> {
+    let mut promises: BTreeMap<String, Vec<PatchId>> = BTreeMap::new();
+    for patch in series
+        .patches
+        .iter()
+        .filter(|patch| selected.contains(&patch.id))
+    {
+        for name in &patch.proven_by {
+            promises
+                .entry(name.clone())
+                .or_default()
+                .push(patch.id.clone());
+        }
+    }
+    promises
 }
 
 fn differing(

@@ -131,6 +131,9 @@ pub struct Definition {
     /// Why the fault that it reproduces cannot show on a simulated device; absent where it can.
     #[serde(default)]
     pub not_reproducible_simulated: Option<String>,
+    /// The patches of this run that claim to mend what it shows: a fault that stays is held against them.
+    #[serde(default)]
+    pub promised_by: Vec<String>,
 }
 
 impl Definition {
@@ -155,6 +158,7 @@ impl Default for Definition {
             positive_control: false,
             deterministic: true,
             not_reproducible_simulated: None,
+            promised_by: Vec::new(),
         }
     }
 }

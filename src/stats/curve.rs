@@ -48,6 +48,9 @@ pub struct Analysis {
     pub shape: Shape,
     /// Growth after warm-up with isolated steps removed; absent when [`Shape::TooShort`].
     pub slope: Option<Slope>,
+    /// Growth in the longest stretch between two releases after the first quarter; absent when nothing was released there. A
+    /// limit or `empty_cache` that takes everything back hides from `slope` what happens in between.
+    pub rise: Option<Slope>,
     /// Where the part that counts begins, on the x axis.
     pub warm_up_end: f64,
     /// Length of the part that counts, on the x axis.
@@ -74,6 +77,7 @@ pub fn analyse(samples: &[(f64, f64)], budget: f64) -> Analysis {
     let mut analysis = Analysis {
         shape: Shape::TooShort,
         slope: None,
+        rise: None,
         warm_up_end: clean.first().map_or(0.0, |first| first.0),
         span: 0.0,
         steps: Vec::new(),
@@ -88,6 +92,7 @@ pub fn analyse(samples: &[(f64, f64)], budget: f64) -> Analysis {
         return analysis;
     }
     let blocks = block_medians(&clean, BLOCKS);
+    analysis.rise = longest_rise(&blocks[blocks.len() / 4..]);
     let start = warm_up(&blocks);
     let (tail, steps) = without_steps(&blocks[start..]);
     let (Some(first), Some(last)) = (tail.first(), tail.last()) else {
@@ -287,6 +292,36 @@ struct Floor {
     teeth: usize,
 }
 
+/// The parts of a curve between its drops.
+fn teeth(tail: &[(f64, f64)]) -> Vec<&[(f64, f64)]> {
+    let changes: Vec<f64> = tail.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+    let usual = robust::median(&changes).unwrap_or(0.0);
+    let spread = robust::deviation(&changes).unwrap_or(0.0);
+    let deepest = 0.5 * STEP_FACTOR * spread.max(usual.abs());
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (index, change) in changes.iter().enumerate() {
+        if usual - change > deepest && deepest > 0.0 {
+            parts.push(&tail[start..=index]);
+            start = index + 1;
+        }
+    }
+    parts.push(&tail[start..]);
+    // a block across a drop is no tooth
+    parts.retain(|part| part.len() > 1);
+    parts
+}
+
+/// The slope of the longest part between drops; nothing when there are none, or no part is long enough for a slope.
+fn longest_rise(blocks: &[(f64, f64)]) -> Option<Slope> {
+    let teeth = teeth(blocks);
+    let longest = teeth.iter().max_by_key(|tooth| tooth.len())?;
+    if longest.len() == blocks.len() || longest.len() < 6 {
+        return None;
+    }
+    theil_sen(longest)
+}
+
 /// Whether the lowest level rises by at least a fifth of the whole range. Pairwise slopes alone take a saw-tooth for growth:
 /// it rises most of the time. The parts that are compared lie between its drops where it has some, else they are the first
 /// and the last third.
@@ -296,24 +331,7 @@ fn floor(tail: &[(f64, f64)]) -> Floor {
         .iter()
         .map(|(_, y)| *y)
         .fold(f64::NEG_INFINITY, f64::max);
-    let changes: Vec<f64> = tail.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
-    let usual = robust::median(&changes).unwrap_or(0.0);
-    let spread = robust::deviation(&changes).unwrap_or(0.0);
-    let deepest = 0.5 * STEP_FACTOR * spread.max(usual.abs());
-    let teeth: Vec<&[(f64, f64)]> = {
-        let mut parts = Vec::new();
-        let mut start = 0;
-        for (index, change) in changes.iter().enumerate() {
-            if usual - change > deepest && deepest > 0.0 {
-                parts.push(&tail[start..=index]);
-                start = index + 1;
-            }
-        }
-        parts.push(&tail[start..]);
-        // a block across a drop is no tooth
-        parts.retain(|part| part.len() > 1);
-        parts
-    };
+    let teeth = teeth(tail);
     let third = (tail.len() / 3).max(1);
     // the first tooth is cut somewhere on its way up
     let (first, last) = match teeth.as_slice() {
@@ -382,6 +400,17 @@ mod tests {
             shape_of(&curve(1000, |x| (32.0 + 26.0 * (x % 100.0)) * MIB)),
             Shape::SawTooth
         );
+        // growth until a limit takes everything back
+        let limited = analyse(
+            &curve(
+                200,
+                |x| if x < 195.0 { 64.0 + 44.0 * x } else { 72.0 } * MIB,
+            ),
+            BUDGET,
+        );
+        assert_ne!(limited.shape, Shape::Flat);
+        assert!((limited.rise.unwrap().estimate - 44.0 * MIB).abs() < MIB);
+        assert_eq!(analyse(&curve(300, |_| 32.0 * MIB), BUDGET).rise, None);
         // the same with a leak under it
         assert_eq!(
             shape_of(&curve(1000, |x| (32.0 + 26.0 * (x % 100.0) + 20.0 * x) * MIB)),

@@ -17,6 +17,7 @@ pub(super) fn check(evidence: &Evidence) -> Vec<Goal> {
         peak(&scenarios),
         growth(&scenarios),
         waits(&scenarios),
+        loaders(&scenarios),
         memcpy(&scenarios),
         instructions(&scenarios),
         hazards(&scenarios),
@@ -38,9 +39,10 @@ fn goal(text: &str, figures: &[(f64, String)], met: impl Fn(f64) -> bool) -> Goa
         } else if missed.is_empty() {
             let worst = figures
                 .iter()
+                .rev()
                 .max_by(|left, right| left.0.total_cmp(&right.0));
             format!(
-                "{} scenario{}; the nearest to the limit: {}",
+                "{} scenario{}, the nearest to the limit: {}",
                 figures.len(),
                 if figures.len() == 1 { "" } else { "s" },
                 worst.map_or("", |(_, words)| words.as_str())
@@ -145,6 +147,24 @@ fn waits(scenarios: &[&ScenarioEvidence]) -> Goal {
         "no blocking wait that stock does not have",
         &figures,
         |added| added <= 0.0,
+    )
+}
+
+fn loaders(scenarios: &[&ScenarioEvidence]) -> Goal {
+    let figures: Vec<(f64, String)> = scenarios
+        .iter()
+        .filter_map(|scenario| {
+            let waits = super::scenario::waits_in_loader(scenario)?;
+            Some((
+                waits,
+                format!("{} {waits:.2} a step", scenario.definition.id),
+            ))
+        })
+        .collect();
+    goal(
+        "no blocking wait in a data-loader loop of small tensors",
+        &figures,
+        |waits| waits <= threshold::WAITS_PER_STEP,
     )
 }
 

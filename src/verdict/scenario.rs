@@ -84,6 +84,22 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
         faults(&pairs, &mut worse, &mut better, &mut shared);
     }
     growth(&pairs, &mut worse, &mut unclear, &mut better, &mut shared);
+    // what a patch claims to mend, and does not, is no pre-existing fault of somebody else's
+    if !evidence.definition.promised_by.is_empty() {
+        let patches = evidence.definition.promised_by.join(", ");
+        worse.extend(
+            shared
+                .drain(..)
+                .map(|text| format!("{patches} should have mended it: {text}")),
+        );
+        if let Some(waits) = waits_in_loader(evidence)
+            && waits > threshold::WAITS_PER_STEP
+        {
+            worse.push(format!(
+                "{patches} should have mended it: {waits:.2} blocking waits a step in a data-loader loop"
+            ));
+        }
+    }
     peak(evidence, &mut worse);
     residual(evidence, &mut worse);
     // real threads on a real clock: how often they wait and what they find free is chance
@@ -398,6 +414,7 @@ fn growth(
 ) {
     let mut growing = Vec::new();
     let mut doubtful = Vec::new();
+    let mut rising: Vec<f64> = Vec::new();
     let (mut both, mut only_baseline) = (0, 0);
     for (baseline, patched) in pairs {
         let budget = growth_budget(baseline.result.peak_driver_bytes);
@@ -411,6 +428,7 @@ fn growth(
         let grew = before.shape == Shape::Growing;
         match after.shape {
             Shape::Growing if more > budget && above(after, before) => growing.push(patched),
+            _ if let Some(rise) = rises(after, before, budget) => rising.push(rise),
             Shape::Growing if grew => both += 1,
             Shape::Growing | Shape::Unclear if more > budget && !still(patched) => {
                 doubtful.push(format!("{} cannot be told from noise", per_step(more)));
@@ -447,6 +465,13 @@ fn growth(
             growing.len(),
             pairs.len()
         ));
+    } else if 2 * (growing.len() + rising.len()) > pairs.len() {
+        worse.push(format!(
+            "driver memory rises by {} with the patches until a limit or empty_cache releases it, in {} of {} pairs",
+            middle(&rising),
+            growing.len() + rising.len(),
+            pairs.len()
+        ));
     } else if !growing.is_empty() {
         unclear.push(format!(
             "driver memory grows in {} of {} pairs: more pairs are needed",
@@ -480,6 +505,20 @@ fn growth(
 
 fn middle(slopes: &[f64]) -> String {
     crate::stats::robust::median(slopes).map_or_else(|| "an unknown amount".to_owned(), per_step)
+}
+
+/// Growth between releases that the baseline does not have: ten times the budget, and twice what the baseline shows.
+fn rises(after: &Analysis, before: &Analysis, budget: f64) -> Option<f64> {
+    let known = |analysis: &Analysis| {
+        let slopes = [analysis.slope, analysis.rise];
+        slopes
+            .iter()
+            .flatten()
+            .map(|slope| slope.estimate)
+            .fold(0.0, f64::max)
+    };
+    let rise = after.rise?;
+    (rise.low > 10.0 * budget && rise.low > 2.0 * known(before)).then_some(rise.estimate)
 }
 
 /// Whether the whole interval of one slope lies above that of the other.
@@ -542,6 +581,17 @@ fn waits(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], worse: &mu
             total(|pair| pair.0.result.counters.get("blocking_waits").copied()),
         ));
     }
+}
+
+/// Blocking waits per step of the patched arm, where the set's goal is to have none.
+pub(super) fn waits_in_loader(evidence: &ScenarioEvidence) -> Option<f64> {
+    let id = evidence.definition.id.split('@').next().unwrap_or_default();
+    if !threshold::LOADERS.contains(&id) {
+        return None;
+    }
+    over_pairs(evidence, |_, patched| {
+        Some(patched.result.counters.get("blocking_waits")? / steps(patched))
+    })
 }
 
 /// The share of allocations that needed a new MTLBuffer.

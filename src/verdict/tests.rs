@@ -47,6 +47,14 @@ fn leaking() -> Process {
     }
 }
 
+/// Leaks until the allocator's own limit takes everything back.
+fn limited() -> Process {
+    Process {
+        curve: curve(|step| (64.0 + 26.0 * (step % 200.0)) * MIB as f64),
+        ..leaking()
+    }
+}
+
 fn with(change: impl FnOnce(&mut Process)) -> Process {
     let mut process = clean();
     change(&mut process);
@@ -417,6 +425,21 @@ fn one_pair_of_processes() {
 }
 
 #[test]
+fn growth_that_a_limit_hides_is_seen() {
+    let verdict = |baseline, patched| {
+        judge(&evidence(vec![scenario(
+            Class::Copy,
+            vec![(baseline, patched)],
+        )]))
+    };
+    let judgement = verdict(clean(), limited());
+    assert_eq!(judgement.verdict, Verdict::Regression);
+    let text = &judgement.reasons[0].text;
+    assert!(text.contains("rises by +26.0 MiB/step"), "{text}");
+    assert_eq!(verdict(limited(), limited()).verdict, Verdict::Pass);
+}
+
+#[test]
 fn several_pairs_have_to_agree() {
     let pairs = |leaks: usize| {
         (0..3)
@@ -448,6 +471,45 @@ fn threads_need_several_processes() {
     assert_eq!(state(0, 1, 1), FindingState::Inconclusive);
     assert_eq!(state(1, 2, 3), FindingState::PreExisting);
     assert_eq!(state(2, 0, 3), FindingState::Improved);
+}
+
+#[test]
+fn a_promise_that_is_not_kept_is_a_regression() {
+    let mut promised = scenario(
+        Class::Copy,
+        vec![(faulted("corruption", 3), faulted("corruption", 3))],
+    );
+    promised.definition.promised_by = vec!["memcpy-copy".to_owned()];
+    let judgement = judge(&evidence(vec![promised]));
+    assert_eq!(judgement.verdict, Verdict::Regression);
+    let text = &judgement.reasons[0].text;
+    assert!(
+        text.starts_with("memcpy-copy should have mended it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_loader_that_still_waits_breaks_a_promise() {
+    let waiting = || {
+        with(|process| {
+            process
+                .result
+                .counters
+                .insert("blocking_waits".to_owned(), 600.0);
+        })
+    };
+    let verdict = |promised: bool, patched| {
+        let mut loader = scenario(Class::Copy, vec![(waiting(), patched)]);
+        loader.definition.id = "loader-64kib".to_owned();
+        if promised {
+            loader.definition.promised_by = vec!["memcpy-copy".to_owned()];
+        }
+        judge(&evidence(vec![loader])).verdict
+    };
+    assert_eq!(verdict(true, clean()), Verdict::Pass);
+    assert_eq!(verdict(true, waiting()), Verdict::Regression);
+    assert_eq!(verdict(false, waiting()), Verdict::Pass);
 }
 
 #[test]

@@ -269,7 +269,13 @@ fn planned(request: &Request, programs: &dyn Programs, drivers: &Drivers) -> Res
         native,
         training: programs.training(),
     };
-    Ok(plan::plan(&catalogue, &request.selection)?)
+    let mut plan = plan::plan(&catalogue, &request.selection)?;
+    let promises = programs.promises();
+    for definition in &mut plan.scenarios {
+        let id = definition.id.split(['@', '+']).next().unwrap_or_default();
+        definition.promised_by = promises.get(id).cloned().unwrap_or_default();
+    }
+    Ok(plan)
 }
 
 fn drop_flavour(plan: &mut Plan, flavour: Flavour, journal: &Journal) -> Result<(), Failure> {

@@ -29,6 +29,8 @@ pub trait Programs {
     fn compared(&self) -> Arms<Compared>;
     /// What a reader of the report must know.
     fn notes(&self) -> Vec<String>;
+    /// The patches that claim to mend what a scenario shows, by its id.
+    fn promises(&self) -> BTreeMap<String, Vec<String>>;
     /// The training scripts that can run beside the native scenarios.
     fn training(&self) -> Vec<Definition>;
     /// The program of one arm; nothing when this flavour is not to be had.
@@ -137,6 +139,10 @@ impl Programs for ReadyMade {
 
     fn notes(&self) -> Vec<String> {
         vec!["the programs were given, not built by this run: what they were built from is not checked".to_owned()]
+    }
+
+    fn promises(&self) -> BTreeMap<String, Vec<String>> {
+        BTreeMap::new()
     }
 
     fn training(&self) -> Vec<Definition> {

@@ -195,6 +195,18 @@ impl Programs for FromTree {
         self.sides.notes.clone()
     }
 
+    fn promises(&self) -> BTreeMap<String, Vec<String>> {
+        let promises = self.sides.promises.iter();
+        promises
+            .map(|(name, patches)| {
+                (
+                    name.clone(),
+                    patches.iter().map(ToString::to_string).collect(),
+                )
+            })
+            .collect()
+    }
+
     fn training(&self) -> Vec<Definition> {
         self.catalogue.training.clone()
     }
