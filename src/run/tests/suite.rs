@@ -231,6 +231,8 @@ impl Suite {
             .folder(settings.folder.join("work"))
             .env("OMP_NUM_THREADS", "1")
             .env("PYTHONUNBUFFERED", "1")
+            // torch's own tests would end every message with how to repeat them
+            .env("PYTORCH_PRINT_REPRO_ON_FAILURE", "0")
             // nothing is written beside the tests, and the second process need not compile them again
             .env("PYTHONPYCACHEPREFIX", settings.folder.join("pycache"))
             .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1");
