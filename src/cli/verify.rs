@@ -19,7 +19,7 @@ Examples:
   umpatch verify --provision                          on a bare machine: install, fetch, build, run, report
   umpatch -C pytorch verify                           this checkout; patches applied there are used as they are
   umpatch verify --scenario transformer-loop --pairs 5
-  umpatch verify --patches-from fixtures/controls/drain-never
+  umpatch verify --patches-from fixtures/controls/seed-004
   umpatch verify --json > verdict.json
 A run that was cut (Ctrl-C, kill, power) goes on where it was when the same command is run again.")]
 pub(super) struct Arguments {
