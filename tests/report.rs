@@ -1,5 +1,6 @@
 //! Reports as people and CI systems meet them: the formats of two recorded runs, hostile text, sizes, the schema, and the
 //! command.
+#![allow(clippy::unwrap_used)]
 use assert_cmd::Command;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};

@@ -102,7 +102,7 @@ impl Sandbox {
 
 /// Starts a command, and gives it back when its run folder's journal holds `count` ended jobs.
 pub fn started_until(mut command: Command, journal: &Path, count: usize) -> Child {
-    let child = command
+    let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -115,6 +115,8 @@ pub fn started_until(mut command: Command, journal: &Path, count: usize) -> Chil
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    let _ = child.kill();
+    let _ = child.wait();
     panic!("the run did not get so far");
 }
 
