@@ -1,0 +1,136 @@
+//! The main job on the real 2.6.0 tree: our series passes, every control and every mutant of it is refused by the scenario
+//! that its description names.
+//!
+//! Needs what the test command provides: `UMPATCH_TEST_TREE`, the compiler and the torch wheel in the cache.
+#![allow(clippy::unwrap_used, clippy::panic)]
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One compiler run at a time is enough for a machine.
+fn alone() -> MutexGuard<'static, ()> {
+    static BUSY: Mutex<()> = Mutex::new(());
+    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tree() -> PathBuf {
+    std::env::var_os("UMPATCH_TEST_TREE")
+        .expect("UMPATCH_TEST_TREE names a 2.6.0 tree: `umpatch fetch 2.6.0` brings one, ci/test sets it")
+        .into()
+}
+
+/// `verify --json` on the tree: the exit code and the document.
+fn verify(arguments: &[&str]) -> (i32, Value) {
+    let runs = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
+        .arg("-C")
+        .arg(tree())
+        .args(["verify", "--json", "--quiet", "--no-tests", "--run-folder"])
+        .arg(runs.path().join("run"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let document =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
+    (output.status.code().unwrap(), document)
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+}
+
+/// The patch sets of a folder with the scenario that has to find each.
+fn patch_sets(kind: &str) -> Vec<(PathBuf, String)> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(fixtures().join(kind))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("series.toml").is_file())
+        .collect();
+    folders.sort();
+    folders
+        .into_iter()
+        .map(|folder| {
+            let text = std::fs::read_to_string(folder.join("series.toml")).unwrap();
+            let series: toml::Table = text.parse().unwrap();
+            assert_eq!(
+                series["expected"]["verdict"].as_str(),
+                Some("regression"),
+                "{folder:?}"
+            );
+            let scenario = series["expected"]["scenario"].as_str().unwrap().to_owned();
+            (folder, scenario)
+        })
+        .collect()
+}
+
+/// What went otherwise than expected; empty when the set was refused for the right reason.
+fn complaint(folder: &Path, scenario: &str) -> Option<String> {
+    // the race needs a sanitizer to show reliably; everything else shows without one
+    let (row, sanitize) = if scenario == "release-race" {
+        ("release-race+address".to_owned(), "races")
+    } else {
+        (scenario.to_owned(), "never")
+    };
+    let (code, report) = verify(&[
+        "--patches-from",
+        folder.to_str().unwrap(),
+        "--scenario",
+        &row,
+        "--sanitize",
+        sanitize,
+    ]);
+    let first = &report["reasons"][0];
+    let found = code == 1 && report["verdict"] == "regression" && first["subject"] == row.as_str();
+    (!found).then(|| format!("{}: exit {code}, {first}", folder.display()))
+}
+
+#[test]
+fn our_series_passes_and_meets_its_goals() {
+    let _alone = alone();
+    let (code, report) = verify(&["--sanitize", "never"]);
+    assert_eq!(code, 0, "{}", report["reasons"]);
+    assert_eq!(report["verdict"], "pass");
+    assert!(report["scenarios"].as_array().unwrap().len() > 40);
+    for goal in report["goals"].as_array().unwrap() {
+        assert_ne!(goal["met"], false, "{goal}");
+    }
+}
+
+#[test]
+fn every_control_is_refused() {
+    let _alone = alone();
+    let sets = patch_sets("controls");
+    assert!(sets.len() >= 2);
+    let complaints: Vec<String> = sets
+        .iter()
+        .filter_map(|(folder, scenario)| complaint(folder, scenario))
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn every_mutant_is_found_by_its_scenario() {
+    let _alone = alone();
+    let sets = patch_sets("mutants");
+    assert!(sets.len() >= 8);
+    let complaints: Vec<String> = sets
+        .iter()
+        .filter_map(|(folder, scenario)| complaint(folder, scenario))
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_release_race_shows_in_stock_and_not_in_our_series() {
+    let _alone = alone();
+    let (code, report) = verify(&["--scenario", "release-race+address", "--pairs", "4"]);
+    assert_eq!(code, 0, "{}", report["reasons"]);
+    let row = &report["scenarios"][0];
+    assert_eq!(row["relative"]["state"], "improved", "{row}");
+    assert!(
+        row["patched"]["faults"].as_array().unwrap().is_empty(),
+        "{row}"
+    );
+}
