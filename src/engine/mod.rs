@@ -17,6 +17,7 @@ mod merge;
 mod plan;
 mod preimages;
 mod record;
+mod reference_locks;
 mod refresh;
 mod status;
 mod switch;

@@ -10,7 +10,7 @@
 use super::checkout::{Checkout, LineEnds, is_same};
 use super::files::{Entry, Files, Found};
 use super::record::{FileVersions, HeadAt, RECORD, Record, Version};
-use super::{EngineError, fault, index};
+use super::{EngineError, fault, index, reference_locks};
 use crate::series::TreePath;
 use crate::series::diff::Mode;
 use git2::Oid;
@@ -213,6 +213,16 @@ impl Switch {
         self.clear(checkout)
     }
 
+    /// Releases the locks of git's that an interrupted run of this switch took.
+    fn release_stale_locks(&self, checkout: &Checkout) -> Result<(), EngineError> {
+        index::release_stale_lock(checkout)?;
+        reference_locks::release_stale(
+            checkout,
+            &checkout.state.file(JOURNAL),
+            self.branch.iter().map(|(name, _)| name.as_str()),
+        )
+    }
+
     /// Removes what was staged, and the journal last.
     fn clear(&self, checkout: &Checkout) -> Result<(), EngineError> {
         for file in &self.files {
@@ -243,7 +253,7 @@ pub(super) fn recover(checkout: &Checkout) -> Result<Recovered, EngineError> {
     let Some(switch) = checkout.state.read::<Switch>(JOURNAL)? else {
         return Ok(Recovered::Nothing);
     };
-    index::release_stale_lock(checkout)?;
+    switch.release_stale_locks(checkout)?;
     match switch.stage {
         Stage::Prepared => {
             switch.clear(checkout)?;
@@ -261,7 +271,7 @@ pub(super) fn take_back(checkout: &Checkout) -> Result<Recovered, EngineError> {
     let Some(switch) = checkout.state.read::<Switch>(JOURNAL)? else {
         return Ok(Recovered::Nothing);
     };
-    index::release_stale_lock(checkout)?;
+    switch.release_stale_locks(checkout)?;
     match switch.stage {
         Stage::Prepared => switch.clear(checkout)?,
         Stage::Decided => switch.inverse().carry_out(checkout, IndexWrite::Always)?,

@@ -107,6 +107,41 @@ fn apply_survives_a_kill_at_every_step() {
 }
 
 #[test]
+fn a_lock_on_a_reference_that_a_kill_left_is_released() {
+    let scene = Scene::new(&[]);
+    let mut tried = 0;
+    // every few steps suffice: what matters is that the journal was there
+    for step in (1..LIMIT).step_by(5) {
+        let lab = scene.start.copy();
+        let status = lab
+            .with_series(&["apply"])
+            .env("UMPATCH_FAULT_STEP", step.to_string())
+            .output()
+            .unwrap()
+            .status;
+        if status.success() {
+            break;
+        }
+        if !lab.path(".git/umpatch/journal.json").exists() {
+            continue;
+        }
+        tried += 1;
+        let locks = [
+            lab.path(".git/HEAD.lock"),
+            lab.path(".git/packed-refs.lock"),
+        ];
+        for lock in &locks {
+            std::fs::write(lock, "").unwrap();
+        }
+        lab.umpatch(&["apply", "--continue"]).assert().success();
+        let now = lab.snapshot().contents();
+        assert!(now == scene.base || now == scene.result, "step {step}");
+        assert!(locks.iter().all(|lock| !lock.exists()), "step {step}");
+    }
+    assert!(tried > 2, "the journal was seen only {tried} times");
+}
+
+#[test]
 fn apply_to_the_work_tree_survives_a_kill_at_every_step() {
     kill_at_every_step(&["--worktree"]);
 }
