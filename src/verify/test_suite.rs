@@ -17,10 +17,11 @@ use std::time::Duration;
 
 /// The test file.
 pub const FILE: &str = "test_mps.py";
-/// The tests of the quick suite, as an expression: those that allocate, copy, view, count or release memory by name.
+/// The tests of the quick suite, as an expression: those that allocate, copy, view, count or release memory by name, but
+/// for one that needs gigabytes.
 pub const QUICK: &str = "TestMemoryLeak or (TestMPS and (alloc or memory or empty or copy or clone or storage or cat or \
     to_device or contiguous or slice or strided or view or resize or pin or event or item or scalar or fill or zeros or \
-    from_numpy or cpu_copy or non_blocking))";
+    from_numpy or cpu_copy or non_blocking) and not copy_large)";
 
 /// Which tests are wanted, and what they may cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
