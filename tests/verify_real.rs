@@ -2,7 +2,7 @@
 //! that its description names.
 //!
 //! Needs what the test command provides: `UMPATCH_TEST_TREE`, the compiler and the torch wheel in the cache.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -125,7 +125,7 @@ fn every_mutant_is_found_by_its_scenario() {
 #[test]
 fn the_release_race_shows_in_stock_and_not_in_our_series() {
     let _alone = alone();
-    let (code, report) = verify(&["--scenario", "release-race+address", "--pairs", "4"]);
+    let (code, report) = verify(&["--scenario", "release-race+address", "--pairs", "8"]);
     assert_eq!(code, 0, "{}", report["reasons"]);
     let row = &report["scenarios"][0];
     assert_eq!(row["relative"]["state"], "improved", "{row}");

@@ -89,7 +89,9 @@ fn each_fault_is_a_regression_with_its_figure() {
 
 #[test]
 fn a_crash_keeps_the_last_output() {
-    let ran = Sandbox::new().compare("clean", "crash", &["--scenario", "steady", "--pairs", "1"]);
+    // kept until the end: the journal lies in it
+    let sandbox = Sandbox::new();
+    let ran = sandbox.compare("clean", "crash", &["--scenario", "steady", "--pairs", "1"]);
     let report = ran.json();
     assert_eq!(
         report["scenarios"][0]["patched"]["outcomes"][0],

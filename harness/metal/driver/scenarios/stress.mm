@@ -117,7 +117,7 @@ const Scenarios added({
      "ours",
      "stress",
      {"release-race"},
-     400,
+     1600,
      5000,
      true,
      Settings{{"clock", "wall"},
