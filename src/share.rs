@@ -60,11 +60,15 @@ pub fn root() -> Result<PathBuf, ShareError> {
     Ok(folder)
 }
 
+/// How the files are written; a change here makes the folders of older binaries stale.
+const LAYOUT: &[u8] = b"scripts are executable";
+
 /// SHA-256 of all embedded paths and bytes, shortened.
 fn digest() -> &'static str {
     static DIGEST: OnceLock<String> = OnceLock::new();
     DIGEST.get_or_init(|| {
         let mut hasher = Sha256::new();
+        hasher.update(LAYOUT);
         for (name, folder) in &EMBEDDED {
             hasher.update(name.as_bytes());
             each_file(folder, &mut |path, bytes| {
@@ -103,7 +107,7 @@ fn write_all(folder: &Path) -> Result<(), ShareError> {
             let written = target
                 .parent()
                 .map_or(Ok(()), std::fs::create_dir_all)
-                .and_then(|()| std::fs::write(&target, bytes));
+                .and_then(|()| write(&target, bytes));
             if let Err(source) = written {
                 failed.get_or_insert(ShareError {
                     path: target,
@@ -126,5 +130,39 @@ fn write_all(folder: &Path) -> Result<(), ShareError> {
             path: folder.to_owned(),
             source,
         }),
+    }
+}
+
+/// Writes one file; what is embedded has no mode, so scripts are told by their first line.
+fn write(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(target, bytes)?;
+    if bytes.starts_with(b"#!") {
+        std::fs::set_permissions(target, std::fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn every_file_is_written_and_scripts_can_be_run() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join("share");
+        write_all(&folder).unwrap();
+        let mut scripts = 0;
+        for (name, embedded) in &EMBEDDED {
+            each_file(embedded, &mut |path, bytes| {
+                let written = folder.join(name).join(path);
+                assert_eq!(std::fs::read(&written).unwrap(), bytes);
+                let mode = written.metadata().unwrap().permissions().mode();
+                assert_eq!(mode & 0o111 != 0, bytes.starts_with(b"#!"), "{written:?}");
+                scripts += usize::from(bytes.starts_with(b"#!"));
+            });
+        }
+        assert!(scripts > 0);
     }
 }
