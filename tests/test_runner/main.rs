@@ -7,7 +7,7 @@ use std::path::Path;
 use support::{Kept, Stage, change, classes, comparable, weighing};
 use umpatch::report::document::{Bearing, Verdict};
 use umpatch::run::tests::event::TestEvent;
-use umpatch::run::tests::{Baseline, Expected, Findings, TestsError, read_junit};
+use umpatch::run::tests::{Baseline, Expected, Findings, Pretence, TestsError, read_junit};
 
 fn bearing(findings: &Findings, name: &str) -> (String, Bearing) {
     change(&findings.tests, name)
@@ -437,7 +437,8 @@ def test_crash():
 fn with_canary(stage: &mut Stage, script: &str) {
     let harness = stage.folder.path().join("harness");
     std::fs::create_dir_all(&harness).unwrap();
-    for name in ["worker.py", "pytest.ini"] {
+    std::fs::create_dir_all(harness.join("bin")).unwrap();
+    for name in ["worker.py", "pytest.ini", "bin/sysctl"] {
         std::fs::copy(support::harness().join(name), harness.join(name)).unwrap();
     }
     std::fs::write(harness.join("canary.py"), script).unwrap();
@@ -539,6 +540,25 @@ def test_talks():
     let row = change(&findings.tests, "test_talks").unwrap();
     assert_eq!(row.class, "new-crash");
     assert!(row.excerpt.contains("printed more"));
+}
+
+/// As the embedded files come out of the binary: readable, not executable.
+#[test]
+fn tests_are_told_about_a_mac_by_files_that_are_not_executable() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut stage = Stage::new(&file(
+        "
+import platform, subprocess
+def test_mac():
+    assert int(subprocess.check_output(['sysctl', '-n', 'hw.memsize'])) == 24 << 30
+    assert platform.mac_ver()[0] == '15.1'
+",
+    ));
+    with_canary(&mut stage, SOUND);
+    let sysctl = stage.plan.settings.harness.join("bin/sysctl");
+    std::fs::set_permissions(&sysctl, std::fs::Permissions::from_mode(0o644)).unwrap();
+    stage.plan.settings.pretence = Some(Pretence::default());
+    assert_eq!(stage.run().tests.patched.passed, 1);
 }
 
 #[test]

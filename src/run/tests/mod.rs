@@ -133,8 +133,7 @@ pub fn run(
     record: &mut dyn Record,
     progress: &dyn Progress,
 ) -> Result<(), TestsError> {
-    let work = plan.settings.folder.join("work");
-    std::fs::create_dir_all(&work).map_err(TestsError::file("make", &work))?;
+    plan.settings.prepare()?;
     let deadline = plan
         .settings
         .limits

@@ -1,8 +1,10 @@
 //! What is run: the test file of each arm, the programs that run it, and the limits that they run under.
+use super::error::TestsError;
 use super::event::Asked;
 use crate::run::process::Program;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,6 +68,24 @@ impl Settings {
 }
 
 impl Settings {
+    /// The folder of programs that answer in a Mac's place.
+    fn stand_ins(&self) -> PathBuf {
+        self.folder.join("bin")
+    }
+
+    /// Makes the folders that workers need. The stand-ins are copied there: files that travelled inside the binary are not
+    /// executable.
+    pub(super) fn prepare(&self) -> Result<(), TestsError> {
+        for folder in [self.folder.join("work"), self.stand_ins()] {
+            std::fs::create_dir_all(&folder).map_err(TestsError::file("make", &folder))?;
+        }
+        let from = self.harness.join("bin").join("sysctl");
+        let to = self.stand_ins().join("sysctl");
+        std::fs::copy(&from, &to).map_err(TestsError::file("copy", &from))?;
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&to, executable).map_err(TestsError::file("make executable", &to))
+    }
+
     /// What the journal keeps of them.
     #[must_use]
     pub fn asked(&self, recorded: bool) -> Asked {
@@ -240,7 +260,7 @@ impl Suite {
             program = program.env("PYTORCH_TEST_MPS_MEM_LEAK_CHECK", "1");
         }
         if let Some(pretence) = &settings.pretence {
-            let mut path = settings.harness.join("bin").into_os_string();
+            let mut path = settings.stand_ins().into_os_string();
             if let Some(inherited) = std::env::var_os("PATH") {
                 path.push(":");
                 path.push(inherited);
