@@ -401,7 +401,7 @@ mod tests {
             ids(&plan),
             ["steady", "release-race", "release-race+address"]
         );
-        assert_eq!(plan.jobs.len(), 2 * (2 + 2 + 3));
+        assert_eq!(plan.jobs.len(), 2 * (2 + 2 + 6));
         assert!(plan.jobs.iter().all(|job| job.steps == Some(100)));
         assert_eq!(plan.flavours().len(), 2);
     }
