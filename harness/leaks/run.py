@@ -4,7 +4,8 @@
     python run.py --scenario ID --seed N [--device mps|cuda|cpu] [--size quick|full|reported]
                   [--steps N] [--set KEY=VALUE]...
 
-KEY is a parameter of the scenario or, on the simulated device, a setting of the simulated Metal.
+KEY is a parameter of the scenario, leak_bytes_per_step (a leak of that size, added to any scenario)
+or, on the simulated device, a setting of the simulated Metal.
 Exit status: 0, faults included, since they are data; 1 the scenario itself failed; 2 usage.
 """
 
@@ -74,12 +75,16 @@ def main(arguments: list[str]) -> int:
 
     size = entry.scenario.size(options.size)
     given = dict(options.set)
+    leak = given.pop("leak_bytes_per_step", "0")
     parameters = {name: given.pop(name, value) for name, value in size.parameters.items()}
     try:
         size = Size(
             size.steps if options.steps is None else options.steps,
             {name: int(value) for name, value in parameters.items()},
         )
+        leak_bytes = int(leak)
+        if leak_bytes < 0:
+            raise ValueError(f"{leak} bytes cannot be kept")
     except ValueError as error:
         return usage_error(f"a parameter of a scenario is a whole number: {error}")
     wanted = {**DEFAULT_SIMULATED, **entry.scenario.simulated, **given}
@@ -96,7 +101,8 @@ def main(arguments: list[str]) -> int:
             f"({', '.join(size.parameters) or 'it has none'}) nor a setting of this device"
         )
     torch.set_num_threads(1)  # one order of summation, and no idle threads on small machines
-    return 0 if Session(entry, torch.device(options.device), options.seed, size).run() else 1
+    device = torch.device(options.device)
+    return 0 if Session(entry, device, options.seed, size, leak_bytes).run() else 1
 
 
 def understands(settings: dict[str, str]) -> bool:

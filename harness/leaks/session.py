@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SCHEMA = "umpatch.driver/1"
 MOST_SAMPLES = 500
 MOST_FAULTS = 20
+#: the parameter that any scenario takes: bytes that each step keeps on purpose
+LEAK_SETTING = "leak_bytes_per_step"
 
 SAMPLED_COUNTERS = ("allocations", "new_buffers", "commits", "blocking_waits")
 
@@ -51,6 +53,7 @@ class Session:
         device: torch.device,
         seed: int,
         size: Size,
+        leak_bytes_per_step: int = 0,
         output: TextIO = sys.stdout,
     ) -> None:
         self.device = device
@@ -59,6 +62,8 @@ class Session:
         self.step_count = size.steps
         self._entry = entry
         self._parameters = dict(size.parameters)
+        self._leak_bytes = leak_bytes_per_step
+        self._kept: list[torch.Tensor] = []
         self._output = output
         self._memory: Memory = memory_of(device)
         self._sample_every = max(1, -(-size.steps // MOST_SAMPLES))
@@ -81,6 +86,7 @@ class Session:
         for step in range(self.step_count):
             self._step = step
             yield step
+            self._leak()
             self._end_step(step)
 
     def synchronize(self) -> None:
@@ -151,7 +157,11 @@ class Session:
                 "scenario": self._entry.scenario.id,
                 "seed": self.seed,
                 "steps": self.step_count,
-                "settings": {"device": self.device.type, **self._parameters},
+                "settings": {
+                    "device": self.device.type,
+                    **self._parameters,
+                    **({LEAK_SETTING: self._leak_bytes} if self._leak_bytes else {}),
+                },
             }
         )
         torch.manual_seed(self.seed)
@@ -169,6 +179,13 @@ class Session:
             outcome = "faulted"
         self._end(outcome, detail)
         return outcome != "error"
+
+    def _leak(self) -> None:
+        """Keep memory until the end of the process, if asked to: a leak of a known size."""
+        if self._leak_bytes > 0:
+            # written to, so that it is resident where memory is only promised until then
+            kept = torch.ones(self._leak_bytes, dtype=torch.uint8, device=self.device)
+            self._kept.append(kept)
 
     def _end_step(self, step: int) -> None:
         current = self._memory.current()
