@@ -1,4 +1,4 @@
-"""Records memory curves of the leak scenarios on a real device, for the calibration of the statistics.
+"""Records memory curves of the leak scenarios on a real device, to calibrate the statistics with.
 
     python record.py --device cuda --out FOLDER [--minutes 8] [--workers 12] [--first-seed 0]
 
@@ -7,7 +7,7 @@ with a leak of a known size under the same seed. Rounds follow each other until 
 that a run cut short still has all scenarios. Processes run side by side: every figure that is kept
 is one of the process's own, never of the whole device.
 
-Writes into FOLDER: machine.json, processes.csv (one line a process) and curves.csv.gz (its samples).
+Writes into FOLDER: machine.json, processes.csv (a line for each process), curves.csv.gz (samples).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Job:
         """How it is started."""
         of = [sys.executable, str(RUN), "--scenario", self.scenario, "--size", self.size]
         of += ["--device", device, "--seed", str(self.seed), "--steps", str(self.steps)]
-        return of + ["--set", f"leak_bytes_per_step={self.leak_bytes}"]
+        return [*of, "--set", f"leak_bytes_per_step={self.leak_bytes}"]
 
 
 @dataclass(frozen=True)
@@ -179,14 +179,14 @@ def write_all(options: argparse.Namespace) -> tuple[int, int]:
                 found = future.result()
                 job, end = found.job, found.end
                 processes.writerow(
-                    (written, job.scenario, job.size, job.seed, job.arm, job.leak_bytes, job.steps)
-                    + (found.outcome, f"{found.seconds:.1f}")
-                    + tuple(cell(end.get(name)) for name in PROCESS_COLUMNS[-4:])
+                    [
+                        *(written, job.scenario, job.size, job.seed, job.arm, job.leak_bytes),
+                        *(job.steps, found.outcome, f"{found.seconds:.1f}"),
+                        *(cell(end.get(name)) for name in PROCESS_COLUMNS[-4:]),
+                    ]
                 )
                 for sample in found.samples:
-                    curves.writerow(
-                        (written, *(cell(sample.get(name)) for name in SAMPLE_COLUMNS))
-                    )
+                    curves.writerow((written, *(cell(sample.get(name)) for name in SAMPLE_COLUMNS)))
                 written += 1
                 if found.outcome != "ok":
                     failed += 1
