@@ -11,7 +11,8 @@ use crate::run::job::{Arm, Definition, Job, JobResult};
 use crate::run::journal::JournalError;
 use crate::run::recorded::Recorded;
 use crate::run::tests;
-use crate::stats::curve::{analyse, rate_after_half};
+use crate::stats::counter::{rate_after_half, runs_backwards};
+use crate::stats::curve::analyse;
 use crate::verdict::{self, Evidence, Pair, Process, ScenarioEvidence, ScenarioJudgement};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -165,6 +166,9 @@ fn scenario_evidence(
     ScenarioEvidence {
         definition: definition.clone(),
         pairs: pairs.into_values().collect(),
+        steps: of_scenario().find_map(|job| job.steps),
+        detect: None,
+        noise: None,
     }
 }
 
@@ -173,14 +177,20 @@ fn process(folder: &Path, result: &JobResult, budget: f64) -> Process {
         .curve
         .as_ref()
         .and_then(|name| curves::read(&folder.join(name)));
+    let analysed = |samples: &Vec<(f64, f64)>| analyse(samples, budget);
+    let new_buffers = curve.as_ref().map(|curve| &curve.new_buffers);
     Process {
         result: result.clone(),
         curve: curve
             .as_ref()
-            .map(|curve| analyse(&curve.driver_bytes, budget)),
-        new_buffers_per_step: curve
+            .and_then(|curve| curve.driver_bytes.as_ref())
+            .map(analysed),
+        live: curve
             .as_ref()
-            .and_then(|curve| rate_after_half(&curve.new_buffers)),
+            .and_then(|curve| curve.current_bytes.as_ref())
+            .map(analysed),
+        new_buffers_per_step: new_buffers.and_then(|counter| rate_after_half(counter)),
+        counter_ran_backwards: new_buffers.is_some_and(|counter| runs_backwards(counter)),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::report::document::{Goal, Reason, Tests, Trust, Verdict};
 use crate::run::job::{Definition, JobResult};
 use crate::stats::curve::Analysis;
+use crate::stats::noise::Noise;
 pub use scenario::{ScenarioJudgement, growth_budget, judge_scenario};
 
 /// What a run has to be worse by before it counts. Each is stated with its reason; the goals of the patch set are stricter
@@ -73,6 +74,12 @@ pub struct ScenarioEvidence {
     pub definition: Definition,
     /// The pairs, in order; an arm is absent when its process has not run.
     pub pairs: Vec<Pair>,
+    /// Steps that each process was to run; absent: its program's own choice.
+    pub steps: Option<u64>,
+    /// Growth in bytes per step that the user wants found; absent: what the baseline's size makes of it.
+    pub detect: Option<f64>,
+    /// What equal arms differ by in this scenario on this machine, where that was measured.
+    pub noise: Option<Noise>,
 }
 
 /// Both arms with one seed.
@@ -93,8 +100,12 @@ pub struct Process {
     pub result: JobResult,
     /// Its driver memory over the steps; absent when it left no samples.
     pub curve: Option<Analysis>,
+    /// What its live tensors hold over the steps; absent when the device does not tell.
+    pub live: Option<Analysis>,
     /// New MTLBuffers per step in the second half; absent when not known.
     pub new_buffers_per_step: Option<f64>,
+    /// Whether a counter that only ever rises fell: it wrapped, or the run began anew.
+    pub counter_ran_backwards: bool,
 }
 
 /// The conclusion.

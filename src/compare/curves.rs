@@ -4,11 +4,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+/// More than this is no amount of memory: a counter that went below zero.
+const MOST_BYTES: f64 = (1_u64 << 50) as f64;
+
 /// The columns that the verdict needs, over the steps.
 #[derive(Debug, Default)]
 pub(super) struct Curve {
-    /// Driver memory in bytes.
-    pub(super) driver_bytes: Vec<(f64, f64)>,
+    /// Driver memory in bytes; absent when the device never tells.
+    pub(super) driver_bytes: Option<Vec<(f64, f64)>>,
+    /// Memory of live tensors in bytes; absent when the device never tells.
+    pub(super) current_bytes: Option<Vec<(f64, f64)>>,
     /// MTLBuffers made so far.
     pub(super) new_buffers: Vec<(f64, f64)>,
 }
@@ -20,7 +25,8 @@ pub(super) fn read(path: &Path) -> Option<Curve> {
     let head = String::from_utf8_lossy(&head).into_owned();
     let column = |name: &str| head.trim_end().split(',').position(|found| found == name);
     let (step, driver) = (column("step")?, column("driver_bytes")?);
-    let new_buffers = column("new_buffers");
+    let (current, new_buffers) = (column("current_bytes"), column("new_buffers"));
+    let (mut driver_bytes, mut current_bytes) = (Vec::new(), Vec::new());
     let mut curve = Curve::default();
     for line in lines.map_while(Result::ok) {
         if line.is_empty() {
@@ -34,11 +40,23 @@ pub(super) fn read(path: &Path) -> Option<Curve> {
                 .and_then(|cell| cell.parse::<f64>().ok())
                 .unwrap_or(f64::NAN)
         };
-        curve.driver_bytes.push((cell(step), cell(driver)));
+        let bytes = |index: usize| {
+            Some(cell(index))
+                .filter(|bytes| (0.0..=MOST_BYTES).contains(bytes))
+                .unwrap_or(f64::NAN)
+        };
+        driver_bytes.push((cell(step), bytes(driver)));
+        if let Some(index) = current {
+            current_bytes.push((cell(step), bytes(index)));
+        }
         if let Some(index) = new_buffers {
             curve.new_buffers.push((cell(step), cell(index)));
         }
     }
+    // never told is not the same as told wrongly now and then
+    let told = |samples: &Vec<(f64, f64)>| samples.iter().any(|(_, bytes)| bytes.is_finite());
+    curve.driver_bytes = Some(driver_bytes).filter(told);
+    curve.current_bytes = Some(current_bytes).filter(told);
     Some(curve)
 }
 
@@ -57,10 +75,21 @@ mod tests {
     fn holes_and_cuts_are_kept_as_such() {
         let curve =
             curve_of(b"step,driver_bytes,new_buffers\n0,8,1\n1,,2\n\xff,16,3\n3,2").unwrap();
-        assert_eq!(curve.driver_bytes.len(), 4);
-        assert_eq!(curve.driver_bytes[0], (0.0, 8.0));
-        assert!(curve.driver_bytes[1].1.is_nan() && curve.driver_bytes[2].0.is_nan());
+        let driver = curve.driver_bytes.unwrap();
+        assert_eq!(driver.len(), 4);
+        assert_eq!(driver[0], (0.0, 8.0));
+        assert!(driver[1].1.is_nan() && driver[2].0.is_nan());
         assert!(curve.new_buffers[3].1.is_nan());
+        assert!(curve.current_bytes.is_none());
+    }
+
+    #[test]
+    fn a_counter_below_zero_is_no_amount_of_memory() {
+        let curve = curve_of(b"step,driver_bytes\n0,8\n1,18446744073709551615\n2,-8\n").unwrap();
+        let driver = curve.driver_bytes.unwrap();
+        assert!(driver[1].1.is_nan() && driver[2].1.is_nan());
+        let silent = curve_of(b"step,driver_bytes\n0,\n1,\n").unwrap();
+        assert!(silent.driver_bytes.is_none());
     }
 
     #[test]

@@ -19,7 +19,8 @@ const Z: f64 = 1.959_963_984_540_054;
 /// Fits the points; those that are not finite are left out. Absent with fewer than three usable points.
 ///
 /// Takes time and memory in the square of the number of points: give it block medians, not a million samples. The 95%
-/// interval assumes independent errors; where they are not, [`super::paired`] over processes is what counts.
+/// interval is widened for errors that follow each other ([`super::serial`]); what differs from process to process it cannot
+/// know: there [`super::paired`] over processes is what counts.
 #[must_use]
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     let points: Vec<(f64, f64)> = points
@@ -46,20 +47,21 @@ pub fn theil_sen(points: &[(f64, f64)]) -> Option<Slope> {
     slopes.sort_by(f64::total_cmp);
     let pairs = slopes.len() as f64;
     let n = count as f64;
-    let spread = Z * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
-    let at = |rank: f64| slopes[(rank.max(0.0) as usize).min(slopes.len() - 1)];
     let middle = slopes.len() / 2;
     let estimate = if slopes.len() % 2 == 1 {
         slopes[middle]
     } else {
         slopes[middle - 1] / 2.0 + slopes[middle] / 2.0
     };
-    let offsets: Vec<f64> = points.iter().map(|(x, y)| y - estimate * x).collect();
+    let residuals: Vec<f64> = points.iter().map(|(x, y)| y - estimate * x).collect();
+    let inflation = super::serial::variance_inflation(&residuals);
+    let spread = Z * (inflation * n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    let at = |rank: f64| slopes[(rank.max(0.0) as usize).min(slopes.len() - 1)];
     Some(Slope {
         estimate,
         low: at(((pairs - spread) / 2.0).floor() - 1.0),
         high: at(((pairs + spread) / 2.0).ceil()),
-        intercept: super::robust::median(&offsets)?,
+        intercept: super::robust::median(&residuals)?,
     })
 }
 

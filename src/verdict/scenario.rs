@@ -8,11 +8,9 @@ use super::{Pair, Process, ScenarioEvidence, threshold};
 use crate::report::document::{Difference, Finding, FindingState, Reason, Verdict};
 use crate::run::job::Outcome;
 use crate::stats::curve::Shape;
-use crate::stats::paired::hodges_lehmann;
 pub(super) use faults::touches_data;
 pub(super) use figures::waits_in_loader;
 pub use growth::growth_budget;
-use growth::slope;
 
 /// What one scenario says.
 #[derive(Debug, Clone)]
@@ -94,7 +92,7 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
     } else {
         faults::faults(&pairs, &mut seen);
     }
-    growth::growth(&pairs, &mut seen);
+    growth::growth(evidence, &pairs, &mut seen);
     figures::peak(evidence, &mut seen);
     figures::residual(evidence, &mut seen);
     // real threads on a real clock: how often they wait and what they find free is chance
@@ -141,7 +139,7 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
         })
         .collect();
     ScenarioJudgement {
-        difference: difference(&pairs),
+        difference: difference(evidence, &pairs),
         absolute,
         relative,
         reasons,
@@ -249,7 +247,7 @@ fn positive_control(
         )
     };
     ScenarioJudgement {
-        difference: difference(pairs),
+        difference: difference(evidence, pairs),
         absolute: finding(state, text.clone()),
         relative: finding(state, text.clone()),
         reasons: (blind > 0)
@@ -264,29 +262,16 @@ fn positive_control(
     }
 }
 
-fn difference(pairs: &[(&Process, &Process)]) -> Difference {
-    let slopes: Vec<f64> = pairs
-        .iter()
-        .filter_map(|(baseline, patched)| Some(slope(patched)? - slope(baseline)?))
-        .collect();
-    let estimate = hodges_lehmann(&slopes);
-    // few pairs give a narrow interval that means little: what a single curve could have shown bounds it from below
-    let detectable = |process: &Process| process.curve.as_ref()?.minimal_detectable;
-    let within: Vec<f64> = pairs
-        .iter()
-        .filter_map(|(baseline, patched)| Some(detectable(baseline)?.max(detectable(patched)?)))
-        .collect();
+fn difference(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)]) -> Difference {
+    let growth = growth::driver(evidence, pairs);
     let ratios: Vec<f64> = pairs
         .iter()
         .filter_map(|(baseline, patched)| peak_ratio(baseline, patched))
         .collect();
     Difference {
-        slope_bytes_per_step: estimate.map(|found| found.estimate),
-        ci: estimate.map(|found| [found.low, found.high]),
-        minimal_detectable: match (estimate, crate::stats::robust::median(&within)) {
-            (Some(found), Some(within)) => Some(within.max((found.high - found.low) / 2.0)),
-            _ => None,
-        },
+        slope_bytes_per_step: growth.difference.map(|found| found.estimate),
+        ci: growth.difference.map(|found| [found.low, found.high]),
+        minimal_detectable: growth.detectable.is_finite().then_some(growth.detectable),
         peak_ratio: crate::stats::robust::median(&ratios),
     }
 }

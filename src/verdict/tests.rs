@@ -35,7 +35,9 @@ fn clean() -> Process {
             ..JobResult::empty(Outcome::Ok)
         },
         curve: curve(|_| 64.0 * MIB as f64),
+        live: None,
         new_buffers_per_step: Some(0.0),
+        counter_ran_backwards: false,
     }
 }
 
@@ -97,6 +99,7 @@ fn scenario(class: Class, pairs: Vec<(Process, Process)>) -> ScenarioEvidence {
                 patched: Some(patched),
             })
             .collect(),
+        ..ScenarioEvidence::default()
     }
 }
 
@@ -384,7 +387,7 @@ fn one_pair_of_processes() {
             nan(),
             V::Inconclusive,
             Inconclusive,
-            "0 usable samples",
+            "only 0 usable samples",
         ),
         (
             "neither supports it",

@@ -1,14 +1,28 @@
-//! Whether driver memory grows with the patches, and how surely that can be said.
+//! Whether memory grows with the patches, and how surely that can be said.
 use super::{Observations, per_step};
-use crate::run::job::Outcome;
-use crate::stats::curve::{Analysis, Shape};
-use crate::verdict::{Process, threshold};
+use crate::run::job::{Class, Outcome};
+use crate::stats::contrast::{Contrast, contrast};
+use crate::stats::curve::{Analysis, FEWEST, Shape};
+use crate::stats::robust::median;
+use crate::stats::ruling::{Basis, Growth, Ruling, rule};
+use crate::verdict::{Process, ScenarioEvidence, threshold};
 
 /// The growth that counts for a pair, in bytes per step.
 #[must_use]
 pub fn growth_budget(baseline_peak: Option<u64>) -> f64 {
     let peak = baseline_peak.unwrap_or(0) as f64;
     (peak / threshold::GROWTH_HORIZON_STEPS).max(threshold::GROWTH_FLOOR_BYTES)
+}
+
+/// The growth that counts for a scenario: half of what the user wants found, so that this is found for sure; else what the
+/// baseline's size makes of it.
+fn budget(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)]) -> f64 {
+    let own = pairs
+        .first()
+        .and_then(|(baseline, _)| baseline.result.peak_driver_bytes);
+    evidence
+        .detect
+        .map_or_else(|| growth_budget(own), |wanted| wanted / 2.0)
 }
 
 pub(super) fn slope(process: &Process) -> Option<f64> {
@@ -20,103 +34,206 @@ fn still(process: &Process) -> bool {
     process.new_buffers_per_step == Some(0.0)
 }
 
-pub(super) fn growth(pairs: &[(&Process, &Process)], seen: &mut Observations) {
-    let mut growing = Vec::new();
-    let mut doubtful = Vec::new();
-    let mut rising: Vec<f64> = Vec::new();
-    let (mut both, mut only_baseline) = (0, 0);
-    for (baseline, patched) in pairs {
-        let budget = growth_budget(baseline.result.peak_driver_bytes);
-        let (Some(before), Some(after)) = (&baseline.curve, &patched.curve) else {
-            if baseline.curve.is_some() && patched.result.outcome == Outcome::Ok {
-                doubtful.push("the patched arm left no samples".to_owned());
-            }
-            continue;
-        };
-        let more = slope(patched).unwrap_or(0.0) - slope(baseline).unwrap_or(0.0);
-        let grew = before.shape == Shape::Growing;
-        match after.shape {
-            Shape::Growing if more > budget && above(after, before) => growing.push(patched),
-            _ if let Some(rise) = rises(after, before, budget) => rising.push(rise),
-            Shape::Growing if grew => both += 1,
-            Shape::Growing | Shape::Unclear if more > budget && !still(patched) => {
-                doubtful.push(format!("{} cannot be told from noise", per_step(more)));
-            }
-            Shape::TooShort
-                if before.shape != Shape::TooShort && patched.result.outcome == Outcome::Ok =>
-            {
-                doubtful.push(format!("only {} usable samples", after.used));
-            }
-            _ => {
-                if hidden_growth(before, after, budget) && !still(patched) {
-                    doubtful
-                        .push("steps that the baseline does not have could hide growth".to_owned());
-                }
-                only_baseline += usize::from(grew);
-            }
+/// A figure of memory.
+#[derive(Clone, Copy)]
+enum Figure {
+    Driver,
+    Live,
+}
+
+impl Figure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "driver memory",
+            Self::Live => "memory of live tensors",
         }
     }
-    if 2 * growing.len() > pairs.len() || growing.len() == pairs.len() && !growing.is_empty() {
-        seen.worse.push(format!(
-            "driver memory grows by {} with the patches ({} in the baseline), in {} of {} pairs",
-            middle(
-                &growing
-                    .iter()
-                    .filter_map(|process| slope(process))
-                    .collect::<Vec<_>>()
-            ),
-            middle(
-                &pairs
-                    .iter()
-                    .filter_map(|(baseline, _)| slope(baseline))
-                    .collect::<Vec<_>>()
-            ),
-            growing.len(),
-            pairs.len()
-        ));
-    } else if 2 * (growing.len() + rising.len()) > pairs.len() {
-        seen.worse.push(format!(
-            "driver memory rises by {} with the patches until a limit or empty_cache releases it, in {} of {} pairs",
-            middle(&rising),
-            growing.len() + rising.len(),
-            pairs.len()
-        ));
-    } else if !growing.is_empty() {
-        seen.unclear.push(format!(
+
+    fn of(self, process: &Process) -> Option<&Analysis> {
+        match self {
+            Self::Driver => process.curve.as_ref(),
+            Self::Live => process.live.as_ref(),
+        }
+    }
+
+    /// What each pair says, in their order.
+    fn contrasts(self, pairs: &[(&Process, &Process)], budget: f64) -> Vec<Contrast> {
+        pairs
+            .iter()
+            .filter_map(|(baseline, patched)| {
+                let found = contrast(self.of(baseline)?, self.of(patched)?, budget)?;
+                Some(match self {
+                    Self::Driver if still(patched) => Contrast {
+                        difference: found.difference.min(0.0),
+                        hidden: found.hidden.min(0.0),
+                        detectable: 0.0,
+                        evident: false,
+                        ..found
+                    },
+                    _ => found,
+                })
+            })
+            .collect()
+    }
+}
+
+/// What the pairs say about driver memory.
+pub(super) fn driver(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)]) -> Growth {
+    let budget = budget(evidence, pairs);
+    let contrasts = Figure::Driver.contrasts(pairs, budget);
+    rule(&contrasts, budget, evidence.noise.as_ref())
+}
+
+pub(super) fn growth(
+    evidence: &ScenarioEvidence,
+    pairs: &[(&Process, &Process)],
+    seen: &mut Observations,
+) {
+    flaws(evidence, pairs, seen);
+    let budget = budget(evidence, pairs);
+    let found = driver(evidence, pairs);
+    if found.ruling == Ruling::Grows {
+        seen.worse.push(grows(Figure::Driver, &found, pairs));
+    } else if let Some(rising) = rising(pairs, budget) {
+        seen.worse.push(rising);
+    } else if let Some(doubt) = doubt(&found, evidence.definition.class, budget) {
+        seen.unclear.push(doubt);
+    } else {
+        other_arm(pairs, budget, seen);
+    }
+    // what live tensors hold says what the driver's large pieces hide; a device may not tell it
+    let live = rule(&Figure::Live.contrasts(pairs, budget), budget, None);
+    if live.ruling == Ruling::Grows && found.ruling != Ruling::Grows {
+        seen.worse.push(grows(Figure::Live, &live, pairs));
+    }
+}
+
+/// What makes a curve unfit to clear the patches, for processes that came to their end.
+fn flaws(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], seen: &mut Observations) {
+    // a scenario of a few steps looks at values, one of threads at races: neither at growth
+    let short = evidence.steps.is_some_and(|steps| steps < FEWEST as u64)
+        || evidence.definition.is_chance();
+    let arms = pairs
+        .iter()
+        .flat_map(|(baseline, patched)| [("baseline", *baseline), ("patched arm", *patched)]);
+    for (arm, process) in arms {
+        if !matches!(process.result.outcome, Outcome::Ok | Outcome::Faulted) {
+            continue;
+        }
+        let flaw = match &process.curve {
+            None if short => None,
+            None => Some("it left no samples".to_owned()),
+            Some(curve) => match curve.flaw {
+                Some(crate::stats::blocks::Flaw::TooShort(_)) if short => None,
+                flaw => flaw.map(|flaw| flaw.to_string()),
+            },
+        };
+        let counter = process
+            .counter_ran_backwards
+            .then(|| "its counter of new buffers ran backwards".to_owned());
+        if let Some(text) = flaw.or(counter) {
+            seen.unclear.push(format!("the {arm} cannot clear: {text}"));
+            return;
+        }
+    }
+}
+
+fn grows(figure: Figure, found: &Growth, pairs: &[(&Process, &Process)]) -> String {
+    let of = |process: &Process| Some(figure.of(process)?.slope?.estimate);
+    let patched: Vec<f64> = pairs.iter().filter_map(|pair| of(pair.1)).collect();
+    let baseline: Vec<f64> = pairs.iter().filter_map(|pair| of(pair.0)).collect();
+    let how = match found.basis {
+        Basis::Exact(look) => format!(
+            "exact test over {} pairs, p = {:.4}, told after {look}",
+            found.pairs, found.p
+        ),
+        _ => format!("in {} of {} pairs", found.evident, found.pairs),
+    };
+    format!(
+        "{} grows by {} with the patches ({} in the baseline), {how}",
+        figure.name(),
+        middle(&patched),
+        middle(&baseline),
+    )
+}
+
+/// Why driver memory is not cleared.
+fn doubt(found: &Growth, class: Class, budget: f64) -> Option<String> {
+    let memory = matches!(class, Class::GpuOnly | Class::CpuWrite | Class::Copy);
+    match (found.ruling, found.basis) {
+        (Ruling::Undecided, Basis::Split) => Some(format!(
             "driver memory grows in {} of {} pairs: more pairs are needed",
-            growing.len(),
-            pairs.len()
-        ));
-    } else if 2 * doubtful.len() > pairs.len() {
-        seen.unclear.extend(doubtful.into_iter().next());
-    } else if both > 0 {
+            found.evident, found.pairs
+        )),
+        (Ruling::Undecided, Basis::Fading) => Some(
+            "driver memory grows for longer than in the baseline, but less and less: run more steps to tell a cache from a \
+             leak"
+                .to_owned(),
+        ),
+        (Ruling::Undecided, Basis::Hidden) if memory => {
+            Some("steps that the baseline does not have could hide growth".to_owned())
+        }
+        // nothing measured at all is said by the flaws
+        (Ruling::Undecided, Basis::Noise) if memory && found.pairs > 0 => Some(format!(
+            "growth of less than {} could not be told from noise, {} counts: more pairs or more steps are needed",
+            per_step(found.detectable),
+            per_step(budget)
+        )),
+        _ => None,
+    }
+}
+
+/// What is said about growth that the patches do not add.
+fn other_arm(pairs: &[(&Process, &Process)], budget: f64, seen: &mut Observations) {
+    let grew = |process: &Process| {
+        process
+            .curve
+            .as_ref()
+            .is_some_and(|curve| curve.shape == Shape::Growing)
+    };
+    let both = pairs.iter().filter(|pair| grew(pair.0) && grew(pair.1));
+    let slopes: Vec<f64> = both.filter_map(|pair| slope(pair.1)).collect();
+    if !slopes.is_empty() {
         seen.shared.push(format!(
             "driver memory grows in both arms, {} with the patches",
-            middle(
-                &pairs
-                    .iter()
-                    .filter_map(|(_, patched)| slope(patched))
-                    .collect::<Vec<_>>()
-            )
+            middle(&slopes)
         ));
-    } else if 2 * only_baseline > pairs.len() {
+        return;
+    }
+    let turned: Vec<(&Process, &Process)> = pairs.iter().map(|pair| (pair.1, pair.0)).collect();
+    let mended = rule(&Figure::Driver.contrasts(&turned, budget), budget, None);
+    if mended.ruling == Ruling::Grows {
+        let slopes: Vec<f64> = pairs.iter().filter_map(|pair| slope(pair.0)).collect();
         seen.better.push(format!(
             "fixed: driver memory grows by {} in the baseline",
-            middle(
-                &pairs
-                    .iter()
-                    .filter_map(|(baseline, _)| slope(baseline))
-                    .collect::<Vec<_>>()
-            )
+            middle(&slopes)
         ));
     }
 }
 
 fn middle(slopes: &[f64]) -> String {
-    crate::stats::robust::median(slopes).map_or_else(|| "an unknown amount".to_owned(), per_step)
+    median(slopes).map_or_else(|| "an unknown amount".to_owned(), per_step)
 }
 
-/// Growth between releases that the baseline does not have: ten times the budget, and twice what the baseline shows.
+/// Growth between releases that the baseline does not have, in most pairs.
+fn rising(pairs: &[(&Process, &Process)], budget: f64) -> Option<String> {
+    let rises: Vec<f64> = pairs
+        .iter()
+        .filter_map(|(baseline, patched)| {
+            rises(patched.curve.as_ref()?, baseline.curve.as_ref()?, budget)
+        })
+        .collect();
+    (2 * rises.len() > pairs.len()).then(|| {
+        format!(
+            "driver memory rises by {} with the patches until a limit or empty_cache releases it, in {} of {} pairs",
+            middle(&rises),
+            rises.len(),
+            pairs.len()
+        )
+    })
+}
+
+/// Ten times the budget, and twice what the baseline shows.
 fn rises(after: &Analysis, before: &Analysis, budget: f64) -> Option<f64> {
     let known = |analysis: &Analysis| {
         let slopes = [analysis.slope, analysis.rise];
@@ -128,19 +245,4 @@ fn rises(after: &Analysis, before: &Analysis, budget: f64) -> Option<f64> {
     };
     let rise = after.rise?;
     (rise.low > 10.0 * budget && rise.low > 2.0 * known(before)).then_some(rise.estimate)
-}
-
-/// Whether the whole interval of one slope lies above that of the other.
-fn above(after: &Analysis, before: &Analysis) -> bool {
-    match (&after.slope, &before.slope) {
-        (Some(after), Some(before)) => after.low > before.high,
-        (Some(_), None) => true,
-        _ => false,
-    }
-}
-
-/// Whether isolated steps that only the patched arm takes could be a leak above the budget.
-fn hidden_growth(before: &Analysis, after: &Analysis, budget: f64) -> bool {
-    let sum = |analysis: &Analysis| analysis.steps.iter().map(|step| step.size).sum::<f64>();
-    after.span > 0.0 && (sum(after) - sum(before)) / after.span > budget
 }

@@ -1,0 +1,256 @@
+//! Whether one arm grows more than the other over several pairs of processes, and what growth would not have been missed.
+//!
+//! Two rules, either of which is enough. *Exact*: the differences of the pairs' slopes are greater than chance allows, by the
+//! signed-rank test at the looks of [`super::sequential`]; it holds whatever the curves look like, because two equal arms could
+//! be exchanged, and needs eight pairs. *Evident*: most pairs show growth each by itself ([`super::contrast`]); for few pairs,
+//! and for devices on which a seed decides everything.
+use super::contrast::Contrast;
+use super::noise::{self, Noise};
+use super::paired::{Difference, hodges_lehmann};
+use super::robust::median;
+use super::sequential;
+use super::signed_rank::p_greater;
+
+/// Growth that has shrunk to less than this share in the later half is that of a cache that fills.
+const FADING: f64 = 0.3;
+
+/// What the pairs say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// It grows by more than the budget.
+    Grows,
+    /// It does not, and growth of the budget would not have been missed.
+    Bounded,
+    /// More pairs, or longer runs, are needed.
+    Undecided,
+}
+
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The exact test, at the look after so many pairs.
+    Exact(usize),
+    /// Most pairs by themselves.
+    Evident,
+    /// The differences are real but shrink: a cache that fills later.
+    Fading,
+    /// A few pairs show growth, the others do not.
+    Split,
+    /// Steps that the baseline does not have could be growth.
+    Hidden,
+    /// Noise: the smallest growth that would have been found is above the budget.
+    Noise,
+    /// Nothing that counts.
+    Nothing,
+}
+
+/// The conclusion from all pairs of one figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Growth {
+    /// What they say.
+    pub ruling: Ruling,
+    /// What decided.
+    pub basis: Basis,
+    /// Hodges–Lehmann estimate and interval; absent without pairs.
+    pub difference: Option<Difference>,
+    /// The one-sided exact signed-rank probability over all pairs.
+    pub p: f64,
+    /// Pairs that show growth by themselves.
+    pub evident: usize,
+    /// Pairs.
+    pub pairs: usize,
+    /// The smallest growth that this design finds with a chance of 95%; twice that it does not miss.
+    pub detectable: f64,
+}
+
+/// Draws the conclusion. `noise` is what equal arms differ by on this machine, where it was measured.
+#[must_use]
+pub fn rule(contrasts: &[Contrast], budget: f64, noise: Option<&Noise>) -> Growth {
+    let differences: Vec<f64> = contrasts.iter().map(|pair| pair.difference).collect();
+    let evident = contrasts.iter().filter(|pair| pair.evident).count();
+    let difference = hodges_lehmann(&differences);
+    let mut growth = Growth {
+        ruling: Ruling::Undecided,
+        basis: Basis::Noise,
+        difference,
+        p: p_greater(&differences),
+        evident,
+        pairs: contrasts.len(),
+        detectable: detectable(contrasts, noise),
+    };
+    let estimate = difference.map_or(0.0, |found| found.estimate);
+    let mut decide = |ruling, basis| {
+        growth.ruling = ruling;
+        growth.basis = basis;
+    };
+    if let Some(look) = sequential::crossed(&differences).filter(|_| estimate > budget) {
+        if fades(contrasts) {
+            decide(Ruling::Undecided, Basis::Fading);
+        } else {
+            decide(Ruling::Grows, Basis::Exact(look));
+        }
+    } else if 2 * evident > contrasts.len() {
+        decide(Ruling::Grows, Basis::Evident);
+    } else if evident > 0 {
+        decide(Ruling::Undecided, Basis::Split);
+    } else if contrasts.is_empty() || growth.detectable.is_nan() {
+        decide(Ruling::Undecided, Basis::Noise);
+    } else if hides(contrasts, budget) {
+        decide(Ruling::Undecided, Basis::Hidden);
+    } else if growth.detectable > budget {
+        decide(Ruling::Undecided, Basis::Noise);
+    } else {
+        decide(Ruling::Bounded, Basis::Nothing);
+    }
+    growth
+}
+
+/// Whether the differences shrink over the run.
+fn fades(contrasts: &[Contrast]) -> bool {
+    let half = |index: usize| {
+        let values: Vec<f64> = contrasts
+            .iter()
+            .filter_map(|pair| Some(pair.halves?[index]))
+            .collect();
+        hodges_lehmann(&values).map(|found| found.estimate)
+    };
+    match (half(0), half(1)) {
+        (Some(early), Some(late)) => late < FADING * early,
+        _ => false,
+    }
+}
+
+/// Whether most pairs hide growth above the budget in steps that only one arm takes.
+fn hides(contrasts: &[Contrast], budget: f64) -> bool {
+    let hidden = contrasts.iter().filter(|pair| pair.hidden > budget).count();
+    2 * hidden > contrasts.len()
+}
+
+fn detectable(contrasts: &[Contrast], noise: Option<&Noise>) -> f64 {
+    let differences: Vec<f64> = contrasts.iter().map(|pair| pair.difference).collect();
+    let looked = sequential::looked_at(contrasts.len());
+    if looked > 0 {
+        let seen = Noise::around_center(&differences);
+        // measured on equal arms where that was done, else from these pairs: their center does not matter
+        return noise
+            .or(seen.as_ref())
+            .map_or(f64::INFINITY, |noise| noise.detectable(looked));
+    }
+    let alone: Vec<f64> = contrasts.iter().map(|pair| pair.detectable).collect();
+    let Some(alone) = median(&alone) else {
+        return f64::INFINITY;
+    };
+    let lowest = differences.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = differences
+        .iter()
+        .copied()
+        .fold(f64::NEG_INFINITY, f64::max);
+    let between = noise.map_or(0.0, |noise| noise::FEW_PAIRS * noise.deviation);
+    alone.max((highest - lowest) / 2.0).max(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pair(difference: f64) -> Contrast {
+        Contrast {
+            difference,
+            halves: Some([difference, difference]),
+            hidden: 0.0,
+            detectable: 1.0,
+            evident: false,
+        }
+    }
+
+    fn ruled(contrasts: &[Contrast], budget: f64) -> (Ruling, Basis) {
+        let growth = rule(contrasts, budget, None);
+        (growth.ruling, growth.basis)
+    }
+
+    #[test]
+    fn as_a_table() {
+        use Basis as B;
+        use Ruling::{Bounded, Grows, Undecided};
+        let eight = |size: f64| -> Vec<Contrast> {
+            (0..8)
+                .map(|index| pair(size + 0.01 * f64::from(index)))
+                .collect()
+        };
+        let fading = |size: f64| -> Vec<Contrast> {
+            eight(size)
+                .into_iter()
+                .map(|pair| Contrast {
+                    halves: Some([2.0 * size, 0.1 * size]),
+                    ..pair
+                })
+                .collect()
+        };
+        let evident = |count: usize, all: usize| -> Vec<Contrast> {
+            (0..all)
+                .map(|index| Contrast {
+                    evident: index < count,
+                    ..pair(0.0)
+                })
+                .collect()
+        };
+        let hidden = vec![
+            Contrast {
+                hidden: 90.0,
+                ..pair(0.0)
+            };
+            3
+        ];
+        let rows: Vec<(&str, Vec<Contrast>, f64, Ruling, Basis)> = vec![
+            ("no pairs", vec![], 5.0, Undecided, B::Noise),
+            ("equal arms", vec![pair(0.0); 2], 5.0, Bounded, B::Nothing),
+            ("too noisy", vec![pair(0.0); 2], 0.5, Undecided, B::Noise),
+            ("eight pairs up", eight(9.0), 5.0, Grows, B::Exact(8)),
+            (
+                "seven pairs up",
+                eight(9.0)[..7].to_vec(),
+                5.0,
+                Bounded,
+                B::Nothing,
+            ),
+            ("real but small", eight(3.0), 5.0, Bounded, B::Nothing),
+            ("real but fading", fading(9.0), 5.0, Undecided, B::Fading),
+            ("all evident", evident(2, 2), 5.0, Grows, B::Evident),
+            ("most evident", evident(2, 3), 5.0, Grows, B::Evident),
+            ("half evident", evident(1, 2), 5.0, Undecided, B::Split),
+            ("steps", hidden, 5.0, Undecided, B::Hidden),
+        ];
+        for (name, contrasts, budget, ruling, basis) in rows {
+            assert_eq!(ruled(&contrasts, budget), (ruling, basis), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_equal_arms_differ_by_limits_what_can_be_said() {
+        let quiet = vec![pair(0.0); 2];
+        let noise = Noise::of(&[-40.0, 10.0, 35.0, -5.0, 20.0, -22.0, 3.0, 17.0]).unwrap();
+        assert_eq!(rule(&quiet, 5.0, Some(&noise)).ruling, Ruling::Undecided);
+        assert_eq!(rule(&quiet, 500.0, Some(&noise)).ruling, Ruling::Bounded);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_and_nothing_is_bounded_without_power(
+            values in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<bool>()), 0..30), budget in any::<f64>(),
+        ) {
+            let contrasts: Vec<Contrast> = values
+                .iter()
+                .map(|(difference, detectable, evident)| Contrast {
+                    detectable: *detectable,
+                    evident: *evident,
+                    ..pair(*difference)
+                })
+                .collect();
+            let growth = rule(&contrasts, budget, None);
+            if growth.ruling == Ruling::Bounded {
+                prop_assert!(growth.detectable <= budget);
+            }
+        }
+    }
+}
