@@ -10,6 +10,7 @@ pub mod device;
 pub mod engine;
 pub mod error;
 pub mod exit;
+pub mod merge;
 pub mod paths;
 pub mod progress;
 pub mod provision;

@@ -5,6 +5,7 @@ mod completions;
 mod console;
 mod doctor;
 mod fetch;
+mod merge;
 mod rebase;
 mod refresh;
 mod report;
@@ -58,6 +59,7 @@ enum Command {
     Rebase(rebase::Arguments),
     Check(check::Arguments),
     Verify(Box<verify::Arguments>),
+    Merge(merge::Arguments),
     Report(report::Arguments),
     Scenarios(scenarios::Arguments),
     Doctor(doctor::Arguments),
@@ -93,6 +95,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Rebase(own) => rebase::run(&arguments.global, own, &console),
         Command::Check(own) => check::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
+        Command::Merge(own) => merge::run(&arguments.global, own, &console),
         Command::Report(own) => report::run(&arguments.global, own, &console),
         Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),
         Command::Doctor(own) => doctor::run(&arguments.global, own, &console),

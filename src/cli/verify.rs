@@ -5,11 +5,12 @@ use crate::error::Failure;
 use crate::exit::Exit;
 use crate::report::document::{Arms, Report, Verdict};
 use crate::run::folder::Choice;
+use crate::run::shard::{Durations, Shard};
 use crate::run::tests::{LeakCheck, Selection as TestSelection, read_ids};
 use crate::verify::plan::{self, Sanitize, Selection, Suite};
 use crate::verify::programs::Given;
 use crate::verify::{self, Provision, Request, Scenarios, test_suite};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Run stock and patched side by side and give a verdict
@@ -21,6 +22,7 @@ Examples:
   umpatch verify --scenario transformer-loop --pairs 5
   umpatch verify --patches-from fixtures/controls/seed-004
   umpatch verify --json > verdict.json
+  umpatch verify --shard 2/4 --run-folder part-2      one of four machines; then: umpatch merge part-1 part-2 part-3 part-4
 A run that was cut (Ctrl-C, kill, power) goes on where it was when the same command is run again.")]
 pub(super) struct Arguments {
     /// How much runs
@@ -86,6 +88,13 @@ pub(super) struct Arguments {
     /// Go on with the unfinished run of the same key if there is one: the default, spelled out
     #[arg(long)]
     resume: bool,
+    /// Run part i of n; `umpatch merge` puts the parts together
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Balance the parts by how long things took in this run (a run folder or a JUnit file) [default: the JUnit file that
+    /// stands for the baseline, else by count]
+    #[arg(long, value_name = "RUN", requires = "shard")]
+    durations: Option<PathBuf>,
     /// Without a real device, be inconclusive
     #[arg(long)]
     require_hardware: bool,
@@ -135,7 +144,7 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
     }
 }
 
-fn exit_of(report: &Report) -> Exit {
+pub(super) fn exit_of(report: &Report) -> Exit {
     match report.verdict {
         Verdict::Pass => Exit::Verified,
         Verdict::Regression => Exit::Regression,
@@ -152,7 +161,8 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
             .flat_map(|text| text.split(','))
             .filter(|part| !part.is_empty()),
     )?;
-    let tests = tests(&own)?;
+    let durations = durations(&own)?;
+    let tests = tests(&own, &durations)?;
     let scenarios = scenarios(&own);
     let row_command = row_command(global, &own);
     let command = full_command(&row_command, &own);
@@ -175,6 +185,8 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
         },
         scenarios,
         tests,
+        shard: own.shard,
+        durations,
         patches_from: own.patches_from,
         given: own
             .driver_baseline
@@ -211,7 +223,20 @@ fn scenarios(own: &Arguments) -> Scenarios {
     }
 }
 
-fn tests(own: &Arguments) -> Result<Option<test_suite::Wanted>, Failure> {
+/// By what the parts are balanced.
+fn durations(own: &Arguments) -> Result<Durations, Failure> {
+    let path = own
+        .durations
+        .as_ref()
+        .or(own.tests_baseline_junit.as_ref())
+        .filter(|_| own.shard.is_some());
+    Ok(match path {
+        Some(path) => Durations::read(path, test_suite::FILE)?,
+        None => Durations::default(),
+    })
+}
+
+fn tests(own: &Arguments, durations: &Durations) -> Result<Option<test_suite::Wanted>, Failure> {
     let named = own.tests.is_some() || own.tests_from.is_some();
     // programs that were given bring no tests of their own
     let to_be_had = own.driver_baseline.is_none() || own.tests_baseline.is_some();
@@ -237,6 +262,7 @@ fn tests(own: &Arguments) -> Result<Option<test_suite::Wanted>, Failure> {
         } else {
             LeakCheck::Off
         },
+        shard: own.shard.map(|shard| (shard, durations.clone())),
     }))
 }
 
@@ -301,7 +327,23 @@ fn full_command(row_command: &str, own: &Arguments) -> String {
     if own.require_hardware {
         words.push("--require-hardware".to_owned());
     }
+    if let Some(shard) = own.shard {
+        let durations = own
+            .durations
+            .as_ref()
+            .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        words.push(shard_words(shard, durations.as_deref()));
+    }
     words.join(" ")
+}
+
+/// How the part is chosen, last in the command: `merge` takes it off again.
+fn shard_words(shard: Shard, durations: Option<&Path>) -> String {
+    let mut words = format!("--shard {shard}");
+    if let Some(path) = durations {
+        words.push_str(&format!(" --durations {}", quoted(&path.to_string_lossy())));
+    }
+    words
 }
 
 /// A word as a shell reads it back.

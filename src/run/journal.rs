@@ -1,5 +1,6 @@
 //! The journal of a run: one JSON object a line, appended and synced, never rewritten. Every report is rebuilt from it.
 use super::job::{Definition, Job, JobResult};
+use super::shard::Shard;
 use crate::error::Explain;
 use crate::exit::Exit;
 use crate::report::document::{Arms, Compared, Fault, Fingerprint, Trust, Verdict};
@@ -40,6 +41,19 @@ pub struct Header {
     pub row_command: String,
 }
 
+/// One part of a run that several machines share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// Which part.
+    pub shard: Shard,
+    /// The scenarios of the whole run, in order.
+    pub scenarios: Vec<Definition>,
+    /// The jobs of the whole run, in order.
+    pub jobs: Vec<Job>,
+    /// Ids of the scenarios that are this part's.
+    pub own: Vec<String>,
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -67,6 +81,8 @@ pub enum Event {
         /// The jobs, in order.
         jobs: Vec<Job>,
     },
+    /// The run is one part of several: written before its own plan.
+    Share(Box<Share>),
     /// A job began.
     JobStart {
         /// The job.
@@ -125,7 +141,7 @@ pub struct JournalError {
 }
 
 impl JournalError {
-    pub(super) fn new(action: &'static str, path: &Path, source: std::io::Error) -> Self {
+    pub(crate) fn new(action: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self {
             action,
             path: path.to_owned(),

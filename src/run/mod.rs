@@ -6,4 +6,5 @@ pub mod journal;
 pub mod process;
 pub mod recorded;
 pub mod scenarios;
+pub mod shard;
 pub mod tests;

@@ -1,6 +1,6 @@
 //! What a run's journal holds, put together: the state that resume continues from and that reports are made of.
 use super::job::{Definition, Job, JobResult};
-use super::journal::{self, Event, Header, JournalError, Skipped};
+use super::journal::{self, Event, Header, JournalError, Share, Skipped};
 use crate::report::document::{Phase, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +16,8 @@ pub struct Recorded {
     pub scenarios: Vec<Definition>,
     /// The jobs that were to run, as planned last.
     pub jobs: Vec<Job>,
+    /// Which part of a shared run it is; absent when it is a whole one.
+    pub share: Option<Share>,
     /// Whether the run came as far as a plan.
     pub planned: bool,
     /// What has ended.
@@ -55,6 +57,7 @@ impl Recorded {
                 self.jobs = jobs;
                 self.planned = true;
             }
+            Event::Share(share) => self.share = Some(*share),
             Event::JobEnd { job, result } => {
                 self.results.insert(job, *result);
             }

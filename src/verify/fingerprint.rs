@@ -52,6 +52,36 @@ pub fn of(request: &Request, device: Device, programs: &BTreeMap<String, String>
     };
     part("scenarios-run", scenarios.to_owned());
     part("require-hardware", request.require_hardware.to_string());
+    if let Some(shard) = request.shard {
+        part(SHARD, shard.to_string());
+        part(BALANCE, request.durations.digest());
+    }
+    Fingerprint {
+        key: key(&parts),
+        parts,
+    }
+}
+
+/// The part of a key that says which part of a shared run it is.
+const SHARD: &str = "shard";
+/// The part of a key that says by which durations the parts are balanced.
+const BALANCE: &str = "shard-balance";
+
+/// The key of one part without what tells it from the other parts: equal for all that belong together.
+#[must_use]
+pub fn of_any_part(fingerprint: &Fingerprint) -> Fingerprint {
+    without(fingerprint, &[SHARD])
+}
+
+/// The key of the whole run that a part belongs to: that of one machine.
+#[must_use]
+pub fn of_whole(fingerprint: &Fingerprint) -> Fingerprint {
+    without(fingerprint, &[SHARD, BALANCE])
+}
+
+fn without(fingerprint: &Fingerprint, names: &[&str]) -> Fingerprint {
+    let mut parts = fingerprint.parts.clone();
+    parts.retain(|name, _| !names.contains(&name.as_str()));
     Fingerprint {
         key: key(&parts),
         parts,
@@ -94,5 +124,26 @@ mod tests {
         assert_ne!(one, with(&[("seed", "2")]));
         assert_ne!(with(&[("a", "bc")]), with(&[("ab", "c")]));
         assert_eq!(one.len(), 64);
+    }
+
+    #[test]
+    fn a_part_knows_its_whole() {
+        let of = |pairs: &[(&str, &str)]| {
+            let parts = pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            Fingerprint {
+                key: key(&parts),
+                parts,
+            }
+        };
+        let whole = of(&[("seed", "1")]);
+        let first = of(&[("seed", "1"), (SHARD, "1/2"), (BALANCE, "a")]);
+        let second = of(&[("seed", "1"), (SHARD, "2/2"), (BALANCE, "a")]);
+        assert_eq!(of_whole(&first), whole);
+        assert_eq!(of_any_part(&first), of_any_part(&second));
+        let unlike = of(&[("seed", "1"), (SHARD, "2/2"), (BALANCE, "b")]);
+        assert_ne!(of_any_part(&first).key, of_any_part(&unlike).key);
     }
 }

@@ -15,9 +15,10 @@ use crate::report::document::{self, Reason, Report, RunState, Verdict};
 use crate::run::catalogue::Catalogue;
 use crate::run::folder::{Choice, FolderError, RunFolder, State};
 use crate::run::job::{Arm, Definition, Flavour};
-use crate::run::journal::{self, Event, Header, Journal};
+use crate::run::journal::{self, Event, Header, Journal, Share};
 use crate::run::recorded::Recorded;
 use crate::run::scenarios::{Drivers, Limits, Runner};
+use crate::run::shard::{Durations, Shard};
 use plan::{Plan, Selection, Suite};
 use programs::{Given, Programs};
 use std::path::PathBuf;
@@ -36,6 +37,10 @@ pub struct Request {
     pub scenarios: Scenarios,
     /// Which tests run; none when absent.
     pub tests: Option<test_suite::Wanted>,
+    /// Which part of all that runs; the whole when absent.
+    pub shard: Option<Shard>,
+    /// How long things took in an earlier run: parts are balanced by these.
+    pub durations: Durations,
     /// A patch set other than ours.
     pub patches_from: Option<PathBuf>,
     /// Programs that are built already, instead of a tree.
@@ -173,13 +178,16 @@ fn run_all(
     }
     match request.scenarios {
         Scenarios::Run => run_scenarios(request, programs, folder, journal, progress)?,
-        Scenarios::Leave => append(
-            journal,
-            Event::Plan {
-                scenarios: Vec::new(),
-                jobs: Vec::new(),
-            },
-        )?,
+        Scenarios::Leave => {
+            let none = own_part(request, Plan::default(), journal)?;
+            append(
+                journal,
+                Event::Plan {
+                    scenarios: none.scenarios,
+                    jobs: none.jobs,
+                },
+            )?;
+        }
     }
     let Some(wanted) = &request.tests else {
         return Ok(());
@@ -202,7 +210,8 @@ fn run_scenarios(
     let mut drivers = Drivers::default();
     let plan = phase(journal, progress, "build", || {
         build(programs, &mut drivers, Flavour::Plain, journal, progress)?;
-        let mut plan = planned(request, programs, &drivers)?;
+        let whole = planned(request, programs, &drivers)?;
+        let mut plan = own_part(request, whole, journal)?;
         for flavour in plan.flavours() {
             if flavour != Flavour::Plain
                 && !build(programs, &mut drivers, flavour, journal, progress)?
@@ -251,6 +260,23 @@ fn build(
         drivers.insert(arm, flavour, built.driver);
     }
     Ok(true)
+}
+
+/// What is left of the whole plan for this part of a shared run; the journal keeps the whole, so that the parts can be put
+/// together.
+fn own_part(request: &Request, whole: Plan, journal: &Journal) -> Result<Plan, Failure> {
+    let Some(shard) = request.shard else {
+        return Ok(whole);
+    };
+    let own = whole.part(shard, &request.durations);
+    let share = Share {
+        shard,
+        own: own.scenarios.iter().map(|row| row.id.clone()).collect(),
+        scenarios: whole.scenarios,
+        jobs: whole.jobs,
+    };
+    append(journal, Event::Share(Box::new(share)))?;
+    Ok(own)
 }
 
 fn planned(request: &Request, programs: &dyn Programs, drivers: &Drivers) -> Result<Plan, Failure> {
@@ -315,7 +341,10 @@ fn limits(request: &Request) -> Limits {
 }
 
 /// Rebuilds the report from the folder, writes it, and ends the journal with its verdict.
-fn finish(folder: &RunFolder, journal: &Journal) -> Result<Report, Failure> {
+///
+/// # Errors
+/// When the journal cannot be read, or the reports not be written.
+pub fn finish(folder: &RunFolder, journal: &Journal) -> Result<Report, Failure> {
     let report = compare::report(folder.path())?;
     report::write_all(&report, folder.path())?;
     if folder.state() != State::Finished {

@@ -3,6 +3,7 @@ use crate::error::Explain;
 use crate::exit::Exit;
 use crate::run::catalogue::Catalogue;
 use crate::run::job::{Arm, Class, Definition, Flavour, Job};
+use crate::run::shard::{self, Durations, Shard};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +70,7 @@ pub struct Selection {
 }
 
 /// What is going to run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// The scenarios, under the ids that the jobs use.
     pub scenarios: Vec<Definition>,
@@ -82,6 +83,46 @@ impl Plan {
     #[must_use]
     pub fn flavours(&self) -> BTreeSet<Flavour> {
         self.jobs.iter().map(|job| job.flavour).collect()
+    }
+
+    /// One part of it. A scenario stays whole, since both arms of a pair have to meet the same machine; parts are balanced by
+    /// what the scenarios took in an earlier run, and by their number of processes where that is not known.
+    #[must_use]
+    pub fn part(&self, shard: Shard, durations: &Durations) -> Self {
+        let processes = |id: &str| self.jobs.iter().filter(|job| job.scenario == id).count() as f64;
+        let recorded: Vec<Option<f64>> = self
+            .scenarios
+            .iter()
+            .map(|row| durations.scenarios.get(&row.id).copied())
+            .collect();
+        let weights: Vec<f64> = self
+            .scenarios
+            .iter()
+            .zip(shard::weights(&recorded))
+            .map(|(row, seconds)| seconds * processes(&row.id))
+            .collect();
+        let parts = shard::deal(&weights, shard.count());
+        let own: BTreeSet<&str> = self
+            .scenarios
+            .iter()
+            .zip(parts)
+            .filter(|(_, part)| shard.has(*part))
+            .map(|(row, _)| row.id.as_str())
+            .collect();
+        Self {
+            scenarios: self
+                .scenarios
+                .iter()
+                .filter(|row| own.contains(row.id.as_str()))
+                .cloned()
+                .collect(),
+            jobs: self
+                .jobs
+                .iter()
+                .filter(|job| own.contains(job.scenario.as_str()))
+                .cloned()
+                .collect(),
+        }
     }
 }
 
@@ -468,6 +509,42 @@ mod tests {
         );
         assert_eq!(plan.jobs[0].settings["mode"], "asynchronous");
         assert_eq!(plan.jobs[0].scenario, "steady@mode=asynchronous");
+    }
+
+    #[test]
+    fn parts_make_the_whole_and_are_balanced_by_what_is_recorded() {
+        let whole = plan(&listed(), &Selection::default()).unwrap();
+        for count in 1..=8 {
+            let mut jobs = 0;
+            for index in 1..=count {
+                let shard: Shard = format!("{index}/{count}").parse().unwrap();
+                let part = whole.part(shard, &Durations::default());
+                jobs += part.jobs.len();
+                let in_order: Vec<&Job> = whole
+                    .jobs
+                    .iter()
+                    .filter(|job| part.jobs.contains(job))
+                    .collect();
+                assert_eq!(in_order, part.jobs.iter().collect::<Vec<_>>());
+            }
+            assert_eq!(jobs, whole.jobs.len());
+        }
+        let durations = Durations {
+            scenarios: [("steady", 60.0), ("release-race", 1.0)]
+                .map(|(id, seconds)| (id.to_owned(), seconds))
+                .into(),
+            tests: BTreeMap::new(),
+        };
+        // what nobody has recorded weighs the median of the rest, for each of its processes
+        let of = |shard: &str| {
+            let part = whole.part(shard.parse().unwrap(), &durations);
+            ids(&part)
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of("1/2"), ["release-race+address"]);
+        assert_eq!(of("2/2"), ["steady", "release-race"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::report::document::Arms;
 use crate::run::folder::RunFolder;
 use crate::run::job::Arm;
 use crate::run::journal::{self, Event, Journal};
+use crate::run::shard::{Durations, Shard};
 use crate::run::tests::event::TestEvent;
 use crate::run::tests::{
     self as runner, Baseline, Durability, LeakCheck, Limits, Plan, Pretence, Record, Selection,
@@ -24,7 +25,7 @@ pub const QUICK: &str = "TestMemoryLeak or (TestMPS and (alloc or memory or empt
     from_numpy or cpu_copy or non_blocking) and not copy_large)";
 
 /// Which tests are wanted, and what they may cost.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
     /// Which tests.
     pub selection: Selection,
@@ -36,6 +37,8 @@ pub struct Wanted {
     pub memory: u64,
     /// Whether upstream's own leak check runs.
     pub leak_check: LeakCheck,
+    /// Which part of the tests runs, balanced by what; all when absent.
+    pub shard: Option<(Shard, Durations)>,
 }
 
 impl Wanted {
@@ -55,6 +58,10 @@ impl Wanted {
         settings.selection = self.selection.clone();
         settings.memory = Some(self.memory);
         settings.leak_check = self.leak_check;
+        if let Some((shard, durations)) = &self.shard {
+            settings.shard = Some(*shard);
+            settings.durations = durations.tests.clone();
+        }
         settings.limits = Limits {
             budget: self.budget,
             ..Limits::default()

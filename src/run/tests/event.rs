@@ -2,7 +2,9 @@
 use super::outcome::{Cause, Ending, Outcome, Stage};
 use super::suite::LeakCheck;
 use crate::run::job::Arm;
+use crate::run::shard::Shard;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a worker says, one JSON object a line; harness/pytest/worker.py describes each.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -100,6 +102,9 @@ pub struct Asked {
     pub leak_check: LeakCheck,
     /// Whether the baseline is a recording.
     pub recorded: bool,
+    /// Which part of the tests this run has; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 /// What the journal keeps of the test runner. The ledger is rebuilt from these, live and on resume alike.
@@ -122,6 +127,13 @@ pub enum TestEvent {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
+    /// How long tests took in an earlier run: shards are balanced by these. In batches.
+    Durations {
+        /// Seconds by id.
+        seconds: BTreeMap<String, f64>,
+    },
+    /// What follows comes from this part of a shared run, up to the next of these.
+    Part(Shard),
     /// Ids that an arm's file has, after the selection by expression; in batches, in the file's order.
     Collected {
         /// The arm.

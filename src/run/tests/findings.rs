@@ -29,7 +29,7 @@ pub struct Findings {
 pub(super) fn of(ledger: &Ledger, expected: &Expected) -> Option<Findings> {
     let asked = ledger.asked()?;
     let questions = question::all(ledger);
-    let answers = rerun::known(ledger, &questions, asked.level);
+    let answers = rerun::known(ledger, &questions);
     let chosen = ledger.chosen();
     let evidence = Evidence {
         ledger,

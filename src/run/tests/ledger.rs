@@ -6,6 +6,7 @@
 use super::event::{Asked, Pass, TestEvent};
 use super::outcome::{Cause, Ending, Outcome, Quality, Stage};
 use crate::run::job::Arm;
+use crate::run::shard::{self, Shard};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub(super) struct Row {
     pub order: u32,
     pub message: Box<str>,
     pub text: Option<Box<str>>,
+    /// The part of a shared run that it comes from.
+    pub part: u32,
 }
 
 /// A process that died, not in a test.
@@ -102,6 +105,10 @@ struct WorkerRecord {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     asked: Option<Asked>,
+    durations: HashMap<Arc<str>, f64>,
+    /// The part of a shared run that events come from, and how many there are.
+    part: u32,
+    parts: u32,
     done: bool,
     names: Vec<Arc<str>>,
     index: HashMap<Arc<str>, Id>,
@@ -185,6 +192,7 @@ impl Ledger {
                 order,
                 message: message.into(),
                 text: None,
+                part: 0,
             },
         );
     }
@@ -199,8 +207,79 @@ impl Ledger {
         self.done
     }
 
-    /// The tests that were asked for; all when absent.
+    /// The tests that were asked for, and are this part's where the run is shared; all when absent.
     pub(super) fn chosen(&self) -> Option<HashSet<Id>> {
+        let whole = self.chosen_of_all();
+        match self.asked.as_ref().and_then(|asked| asked.shard) {
+            None => whole,
+            Some(shard) => Some(self.share(shard, whole.as_ref())),
+        }
+    }
+
+    /// The tests of one part: those of the baseline are dealt out by their durations, those that only the patched arm has by
+    /// their number, so that neither arm's list has to be known for the other's part.
+    fn share(&self, shard: Shard, whole: Option<&HashSet<Id>>) -> HashSet<Id> {
+        let wanted = |id: &Id| whole.is_none_or(|whole| whole.contains(id));
+        let baseline = &self.arm(Arm::Baseline).collected;
+        let known: HashSet<Id> = baseline.iter().copied().collect();
+        let (old, new): (Vec<Id>, Vec<Id>) = baseline
+            .iter()
+            .chain(
+                self.arm(Arm::Patched)
+                    .collected
+                    .iter()
+                    .filter(|id| !known.contains(id)),
+            )
+            .filter(|id| wanted(id))
+            .partition(|id| known.contains(id));
+        let recorded: Vec<Option<f64>> = old
+            .iter()
+            .map(|id| self.recorded_seconds(self.name(*id)))
+            .collect();
+        let dealt = shard::deal(&shard::weights(&recorded), shard.count());
+        let added = shard::deal(&vec![1.0; new.len()], shard.count());
+        old.into_iter()
+            .zip(dealt)
+            .chain(new.into_iter().zip(added))
+            .filter(|(_, part)| shard.has(*part))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    /// Seconds that a test took in an earlier run or in the recording that stands for the baseline.
+    fn recorded_seconds(&self, name: &str) -> Option<f64> {
+        let earlier = self.durations.get(name).copied();
+        let recorded = self.asked.as_ref().is_some_and(|asked| asked.recorded);
+        earlier.or_else(|| recorded.then(|| self.baseline_seconds(name)).flatten())
+    }
+
+    /// The probability of calling an unchanged test worse that each part has to itself, so that all parts together keep to
+    /// what was asked for.
+    pub(super) fn level(&self) -> f64 {
+        let Some(asked) = &self.asked else { return 0.0 };
+        let parts = asked.shard.map_or(self.parts, Shard::count).max(1);
+        asked.level / f64::from(parts)
+    }
+
+    /// The part of a shared run that a test's outcome comes from.
+    pub(super) fn part_of(&self, id: Id) -> u32 {
+        self.arm(Arm::Patched)
+            .rows
+            .get(&id)
+            .map_or(0, |row| row.part)
+    }
+
+    /// Seconds that each test took in the baseline, where it ended by itself.
+    pub(super) fn seconds(&self) -> BTreeMap<String, f64> {
+        self.arm(Arm::Baseline)
+            .collected
+            .iter()
+            .map(|id| self.name(*id))
+            .filter_map(|name| Some((name.to_owned(), self.baseline_seconds(name)?)))
+            .collect()
+    }
+
+    fn chosen_of_all(&self) -> Option<HashSet<Id>> {
         let asked = self.asked.as_ref()?;
         if let Some(ids) = &asked.ids {
             return Some(ids.iter().filter_map(|name| self.find(name)).collect());
@@ -236,6 +315,11 @@ impl Ledger {
         match event {
             TestEvent::Plan(asked) => self.asked = Some(asked.clone()),
             TestEvent::Resume => self.reopen(),
+            TestEvent::Durations { seconds } => {
+                let seconds = seconds.iter().map(|(id, took)| (id.as_str().into(), *took));
+                self.durations.extend(seconds);
+            }
+            TestEvent::Part(shard) => (self.part, self.parts) = (shard.index(), shard.count()),
             TestEvent::Recorded {
                 id,
                 outcome,
@@ -359,6 +443,7 @@ impl Ledger {
         };
         let order = self.order;
         self.order += 1;
+        let part = self.part;
         let record = &mut self.arms[side(known.arm)];
         match known.pass {
             Pass::Main | Pass::Added => {
@@ -380,6 +465,7 @@ impl Ledger {
                         Box::default()
                     },
                     text,
+                    part,
                 };
                 match known.pass {
                     Pass::Added => record.added.insert(id, row),

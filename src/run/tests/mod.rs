@@ -38,9 +38,12 @@ use crate::share;
 use event::{Pass, TestEvent};
 use fleet::{End, Feed, Fleet, Share, Task};
 use ledger::{Id, Ledger};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
+
+/// Durations that one event holds.
+const BATCH: usize = 500;
 
 /// What is compared with what, and how.
 #[derive(Debug, Clone)]
@@ -115,6 +118,27 @@ impl Story {
         self.0.apply(event);
     }
 
+    /// Seconds that each test took in the baseline.
+    #[must_use]
+    pub fn seconds(&self) -> BTreeMap<String, f64> {
+        self.0.seconds()
+    }
+
+    /// Writes the outcomes of both arms as JUnit into a folder.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_junit(&self, folder: &Path) -> Result<(), TestsError> {
+        std::fs::create_dir_all(folder).map_err(TestsError::file("make", folder))?;
+        write_junit(&self.0, folder)
+    }
+
+    /// Whether all that was asked for has run.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.0.is_done()
+    }
+
     /// What it shows; nothing when no tests were part of the run.
     #[must_use]
     pub fn findings(&self, expected: &Expected) -> Option<Findings> {
@@ -156,14 +180,15 @@ pub fn run(
         };
         rerun::ask(&mut fleet, &suites, &questions, deadline)?;
     }
-    for arm in Arm::ALL {
-        junit::write(
-            fleet.ledger,
-            arm,
-            &plan.settings.folder.join(format!("{arm}.xml")),
-        )?;
-    }
+    write_junit(fleet.ledger, &plan.settings.folder)?;
     fleet.tell(&TestEvent::Done, Durability::Synced)
+}
+
+fn write_junit(ledger: &Ledger, folder: &Path) -> Result<(), TestsError> {
+    for arm in Arm::ALL {
+        junit::write(ledger, arm, &folder.join(format!("{arm}.xml")))?;
+    }
+    Ok(())
 }
 
 /// Tells what is asked for, or that the run goes on.
@@ -174,6 +199,14 @@ fn begin(fleet: &mut Fleet<'_>, plan: &Plan) -> Result<(), TestsError> {
         let recorded = matches!(plan.baseline, Baseline::Recorded(_));
         let asked = plan.settings.asked(recorded);
         fleet.tell(&TestEvent::Plan(asked), Durability::Synced)?;
+    }
+    let durations: Vec<_> = plan.settings.durations.iter().collect();
+    for batch in durations.chunks(BATCH) {
+        let seconds = batch.iter().map(|(id, took)| ((*id).clone(), **took));
+        let event = TestEvent::Durations {
+            seconds: seconds.collect(),
+        };
+        fleet.tell(&event, Durability::Unsynced)?;
     }
     if let Baseline::Recorded(cases) = &plan.baseline {
         for case in cases {

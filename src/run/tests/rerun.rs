@@ -30,7 +30,7 @@ pub(super) fn ask(
     let settings = fleet.settings.reruns;
     let own = Instant::now() + settings.budget;
     let deadline = Some(deadline.map_or(own, |given| given.min(own)));
-    let design = Design::new(settings.level, questions.len());
+    let design = Design::new(fleet.ledger.level(), questions.len());
     fresh(fleet, suites, questions, &design, deadline)?;
     let unseen: Vec<Question> = questions
         .iter()
@@ -52,12 +52,19 @@ pub(super) fn ask(
         .collect())
 }
 
-/// The answers that the ledger holds already, without running anything.
-pub(super) fn known(ledger: &Ledger, questions: &[Question], level: f64) -> Vec<Answer> {
-    let design = Design::new(level, questions.len());
+/// The answers that the ledger holds already, without running anything. Each part of a shared run has asked its own
+/// questions, at its share of the level.
+pub(super) fn known(ledger: &Ledger, questions: &[Question]) -> Vec<Answer> {
+    let part = |question: &Question| ledger.part_of(question.id);
     questions
         .iter()
-        .map(|question| answer(ledger, question, &design))
+        .map(|question| {
+            let together = questions
+                .iter()
+                .filter(|other| part(other) == part(question))
+                .count();
+            answer(ledger, question, &Design::new(ledger.level(), together))
+        })
         .collect()
 }
 

@@ -2,7 +2,9 @@
 use super::error::TestsError;
 use super::event::Asked;
 use crate::run::process::Program;
+use crate::run::shard::Shard;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -44,6 +46,10 @@ pub struct Settings {
     pub leak_check: LeakCheck,
     /// How differing tests are run again.
     pub reruns: Reruns,
+    /// Which part of the tests runs; all when absent.
+    pub shard: Option<Shard>,
+    /// How long tests took in an earlier run, by id: what parts are balanced by.
+    pub durations: BTreeMap<String, f64>,
     /// So many dead processes in one pass end it: the arm is beyond counting.
     pub deaths: u32,
 }
@@ -62,6 +68,8 @@ impl Settings {
             pretence: None,
             leak_check: LeakCheck::Off,
             reruns: Reruns::default(),
+            shard: None,
+            durations: BTreeMap::new(),
             deaths: 50,
         }
     }
@@ -95,6 +103,7 @@ impl Settings {
             level: self.reruns.level,
             leak_check: self.leak_check,
             recorded,
+            shard: self.shard,
         }
     }
 }
