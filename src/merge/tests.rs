@@ -22,7 +22,8 @@ pub(super) fn merge(parts: &Parts, folder: &RunFolder, journal: &Journal) -> Res
             tell(journal, &TestEvent::Plan(whole.clone()))?;
             asked = Some(whole);
         }
-        tell(journal, &TestEvent::Part(part.share.shard))?;
+        let shard = part.share.shard;
+        tell(journal, &TestEvent::Part { shard })?;
         next_worker = copy(part, journal, survey.last_resume, first, next_worker)?;
     }
     if asked.is_none() {
@@ -85,7 +86,7 @@ fn copy(
             | TestEvent::Resume
             | TestEvent::Done
             | TestEvent::Durations { .. }
-            | TestEvent::Part(_) => return Ok(()),
+            | TestEvent::Part { .. } => return Ok(()),
             // every part has collected all tests
             TestEvent::Collected { .. } | TestEvent::Recorded { .. } if !first => return Ok(()),
             // what stopped a part that then went on is no longer true

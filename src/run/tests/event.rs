@@ -133,7 +133,10 @@ pub enum TestEvent {
         seconds: BTreeMap<String, f64>,
     },
     /// What follows comes from this part of a shared run, up to the next of these.
-    Part(Shard),
+    Part {
+        /// Which.
+        shard: Shard,
+    },
     /// Ids that an arm's file has, after the selection by expression; in batches, in the file's order.
     Collected {
         /// The arm.

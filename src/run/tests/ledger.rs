@@ -319,7 +319,7 @@ impl Ledger {
                 let seconds = seconds.iter().map(|(id, took)| (id.as_str().into(), *took));
                 self.durations.extend(seconds);
             }
-            TestEvent::Part(shard) => (self.part, self.parts) = (shard.index(), shard.count()),
+            TestEvent::Part { shard } => (self.part, self.parts) = (shard.index(), shard.count()),
             TestEvent::Recorded {
                 id,
                 outcome,
