@@ -87,6 +87,10 @@ const std::vector<Entry>& table() {
                          {"after-handlers", DropOrder::AfterHandlers},
                          {"after-wait", DropOrder::AfterWait}},
                         "when a finished command buffer drops its references; not documented"),
+      choice<NotificationOrder>(
+          "notification_order", &C::notification_order,
+          {{"in-order", NotificationOrder::InOrder}, {"any-order", NotificationOrder::AnyOrder}},
+          "whether shared events' listeners are told in the order of the signals; not documented"),
       choice<Mode>("mode", &C::mode, {{"eager-retire", Mode::EagerRetire}, {"asynchronous", Mode::Asynchronous}},
                    "when an encoded command takes effect; real GPUs are asynchronous"),
       choice<Clock>("clock", &C::clock, {{"wall", Clock::Wall}, {"virtual", Clock::Virtual}},

@@ -1,10 +1,12 @@
 // MTLSharedEvent. Known: a monotonic value, set by the CPU or by the GPU at an encoded signal; a listener's block runs
-// on the listener's own thread once the value is reached. A notification for a value that nobody has committed yet
-// waits for the commit, as on a real GPU. With the virtual clock a listener's wait lets time pass until the signal: the
+// on another thread once the value is reached. Assumed, with a setting: blocks of all listeners run one after the other
+// in the order of their signals (notification_order); nothing promises it, and a program that needs it has a race. A
+// notification for a value that nobody has committed yet waits for the commit, as on a real GPU. With the virtual clock a listener's wait lets time pass until the signal: the
 // program has no other way to block for an event on the CPU.
 #import "shared_event.h"
 #include <Block.h>
 #include <simulated_metal/control.h>
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <thread>
@@ -12,59 +14,95 @@
 
 using namespace simulated_metal;
 
+// Runs blocks one after the other on a thread of its own.
 struct SMListenerThread {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<void()>> blocks;
+  std::deque<std::pair<MTLSharedEventListener*, std::function<void()>>> blocks;
+  MTLSharedEventListener* running = nullptr;
   bool stopping = false;
-  std::thread thread;
+  std::thread thread{[this] { run(); }};
 
   void run() {
     GSRegisterCurrentThread();
+    std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
-      std::function<void()> block;
-      {
-        std::unique_lock<std::mutex> lock(mutex);
-        changed.wait(lock, [this] { return stopping || !blocks.empty(); });
-        if (blocks.empty()) {
-          return;
-        }
-        block = std::move(blocks.front());
-        blocks.pop_front();
+      changed.wait(lock, [this] { return stopping || !blocks.empty(); });
+      if (blocks.empty()) {
+        return;
       }
+      auto [listener, block] = std::move(blocks.front());
+      blocks.pop_front();
+      running = listener;
+      lock.unlock();
       @autoreleasepool {
         block();
       }
+      block = nullptr;
+      lock.lock();
+      running = nullptr;
+      changed.notify_all();
     }
   }
 
-  void post(std::function<void()> block) {
+  void post(MTLSharedEventListener* listener, std::function<void()> block) {
     {
       std::lock_guard<std::mutex> lock(mutex);
-      blocks.push_back(std::move(block));
+      blocks.emplace_back(listener, std::move(block));
     }
-    changed.notify_one();
+    changed.notify_all();
+  }
+
+  bool isCurrent() const {
+    return thread.get_id() == std::this_thread::get_id();
+  }
+
+  // Returns once no block of this listener waits or runs.
+  void drain(MTLSharedEventListener* listener) {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] {
+      const bool waits =
+          std::any_of(blocks.begin(), blocks.end(), [&](const auto& entry) { return entry.first == listener; });
+      return !waits && running != listener;
+    });
+  }
+
+  void stop() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      stopping = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+
+  // The one that all listeners share when their order is kept.
+  static SMListenerThread* shared() {
+    static auto* thread = new SMListenerThread; // lives as long as the process: events may outlive any other object
+    return thread;
   }
 };
 
 @implementation MTLSharedEventListener
 - (id)init {
   self = [super init];
-  auto* thread = _thread = new SMListenerThread;
-  thread->thread = std::thread([thread] { thread->run(); });
+  const bool in_order = configuration().notification_order == NotificationOrder::InOrder;
+  _thread = in_order ? SMListenerThread::shared() : new SMListenerThread;
   return self;
 }
 - (void)dealloc {
-  {
-    std::lock_guard<std::mutex> lock(_thread->mutex);
-    _thread->stopping = true;
-  }
-  _thread->changed.notify_all();
-  if (_thread->thread.get_id() == std::this_thread::get_id()) {
-    _thread->thread.detach(); // released by its own last block: the few bytes are leaked
-  } else {
-    _thread->thread.join();
+  const bool own = _thread != SMListenerThread::shared();
+  if (_thread->isCurrent()) { // released by its own last block
+    if (own) {
+      std::lock_guard<std::mutex> lock(_thread->mutex);
+      _thread->stopping = true;
+      _thread->thread.detach(); // the few bytes are leaked
+    }
+  } else if (own) {
+    _thread->stop();
     delete _thread;
+  } else {
+    _thread->drain(self);
   }
   [super dealloc];
 }
@@ -145,7 +183,7 @@ struct SMListenerThread {
   SMListenerThread* thread = listener->_thread;
   MTLSharedEventNotificationBlock post = Block_copy(^(id<MTLSharedEvent> event, uint64_t reached) {
     [(id)event retain];
-    thread->post([kept, event, reached] {
+    thread->post(listener, [kept, event, reached] {
       kept(event, reached);
       Block_release(kept);
       [(id)event release];

@@ -14,6 +14,8 @@ namespace simulated_metal {
 // When a finished command buffer lets go of the resources that it retains. Apple documents only that it happens "after
 // the command buffer has finished executing"; whether completion handlers still see the references is not documented.
 enum class DropOrder { BeforeHandlers, AfterHandlers, AfterWait };
+// Whether the listeners of all shared events are told in the order of the signals, or each on a thread of its own.
+enum class NotificationOrder { InOrder, AnyOrder };
 // Whether an encoded command takes effect at once (only its retirement is late), or when the GPU executes it.
 enum class Mode { EagerRetire, Asynchronous };
 // Wall: the GPU sleeps. Virtual: GPU time passes only where the program says so (advance) or blocks, so that a
@@ -44,6 +46,7 @@ struct Configuration {
   bool unified = true;
   bool execute = true; // false: commands move no bytes (for traces that only look at allocation)
   DropOrder drop_order = DropOrder::AfterHandlers;
+  NotificationOrder notification_order = NotificationOrder::InOrder;
   Mode mode = Mode::EagerRetire;
   Clock clock = Clock::Wall;
   RetainRule retain_rule = RetainRule::PerCommandBuffer;
