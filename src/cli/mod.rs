@@ -1,5 +1,6 @@
 //! The command line: one file per command. Only this module prints.
 mod apply;
+mod bundle;
 mod check;
 mod completions;
 mod console;
@@ -61,6 +62,7 @@ enum Command {
     Verify(Box<verify::Arguments>),
     Merge(merge::Arguments),
     Report(report::Arguments),
+    Bundle(bundle::Arguments),
     Scenarios(scenarios::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),
@@ -97,6 +99,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
         Command::Merge(own) => merge::run(&arguments.global, own, &console),
         Command::Report(own) => report::run(&arguments.global, own, &console),
+        Command::Bundle(own) => bundle::run(&arguments.global, own, &console),
         Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),
         Command::Doctor(own) => doctor::run(&arguments.global, own, &console),
         Command::Completions(own) => completions::run(&arguments.global, own, &console),

@@ -436,6 +436,15 @@ fn refuse_foreign_branch(
     }
 }
 
+/// Whether this work tree or another of the repository has the branch checked out.
+pub(super) fn is_checked_out_anywhere(
+    checkout: &Checkout,
+    branch: &str,
+) -> Result<bool, EngineError> {
+    let (home, _) = checkout.head()?;
+    Ok(home == HeadAt::Branch(branch.to_owned()) || is_checked_out(checkout, branch))
+}
+
 /// Whether another work tree of the repository has the branch checked out.
 fn is_checked_out(checkout: &Checkout, branch: &str) -> bool {
     let common = checkout.repository.commondir();

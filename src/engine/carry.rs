@@ -166,7 +166,7 @@ pub fn carry(root: &Path, source: &Source) -> Result<Carried, EngineError> {
 }
 
 /// The commit that is checked out; its base where umpatch applied patches.
-fn base_of(checkout: &Checkout) -> Result<Oid, EngineError> {
+pub(super) fn base_of(checkout: &Checkout) -> Result<Oid, EngineError> {
     let (_, head) = checkout.head()?;
     match checkout.state.record()? {
         Some(record) if record.form == Form::Branch && record.head == head.to_string() => {

@@ -216,6 +216,7 @@ fn undescribed(id: PatchId, file: &str) -> Result<PatchEntry, EngineError> {
         depends_on: Vec::new(),
         proven_by: Vec::new(),
         probe: Vec::new(),
+        pull_request: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Figures in words: sizes, slopes, counts, shares and durations as every format writes them.
 
 /// What stands where there is no figure.
-pub(super) const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 const UNITS: [(&str, f64); 4] = [
     ("GiB", 1_073_741_824.0),
@@ -22,7 +22,7 @@ fn unit(magnitude: f64) -> (&'static str, f64) {
 }
 
 /// A size: `32.0 MiB`.
-pub(super) fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
@@ -31,12 +31,12 @@ pub(super) fn bytes(value: f64) -> String {
 }
 
 /// A size, where known.
-pub(super) fn bytes_option(value: Option<u64>) -> String {
+pub(crate) fn bytes_option(value: Option<u64>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| bytes(value as f64))
 }
 
 /// A signed change per step: `+84.6 MiB/step`.
-pub(super) fn slope(value: Option<f64>) -> String {
+pub(crate) fn slope(value: Option<f64>) -> String {
     match value {
         Some(value) if value.is_finite() => {
             let (name, size) = unit(value.abs());
@@ -47,7 +47,7 @@ pub(super) fn slope(value: Option<f64>) -> String {
 }
 
 /// The interval of a slope, in the unit that suits its wider end: `+84.1 … +85.0 MiB/step`.
-pub(super) fn slope_interval(interval: Option<[f64; 2]>) -> String {
+pub(crate) fn slope_interval(interval: Option<[f64; 2]>) -> String {
     match interval {
         Some([low, high]) if low.is_finite() && high.is_finite() => {
             let (name, size) = unit(low.abs().max(high.abs()));
@@ -62,7 +62,7 @@ pub(super) fn slope_interval(interval: Option<[f64; 2]>) -> String {
 }
 
 /// A count with its thousands apart; a fraction keeps two digits.
-pub(super) fn count(value: f64) -> String {
+pub(crate) fn count(value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
@@ -74,7 +74,7 @@ pub(super) fn count(value: f64) -> String {
 }
 
 /// A share of one as a percentage: `97.3%`. Only what is whole reads as 0% or 100%.
-pub(super) fn share(value: f64) -> String {
+pub(crate) fn share(value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
     }
@@ -91,7 +91,7 @@ pub(super) fn share(value: f64) -> String {
 }
 
 /// A ratio: `1.05 ×`.
-pub(super) fn ratio(value: f64) -> String {
+pub(crate) fn ratio(value: f64) -> String {
     if value.is_finite() {
         format!("{value:.2} ×")
     } else {
@@ -100,7 +100,7 @@ pub(super) fn ratio(value: f64) -> String {
 }
 
 /// A duration: `4.2 s`, `3 min 20 s`.
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     if !value.is_finite() || value < 0.0 {
         return NONE.to_owned();
     }

@@ -4,26 +4,26 @@ use super::figures;
 use std::fmt::Write;
 
 /// Characters of a name or id that are shown.
-pub(super) const NAME: usize = 300;
+pub(crate) const NAME: usize = 300;
 /// Characters of a sentence that are shown.
-pub(super) const SENTENCE: usize = 2_000;
+pub(crate) const SENTENCE: usize = 2_000;
 /// Characters of program output that are shown.
-pub(super) const OUTPUT: usize = 4_200;
+pub(crate) const OUTPUT: usize = 4_200;
 
 /// One line of text: line breaks become spaces, and what exceeds `limit` characters is cut from the middle.
-pub(super) fn line(text: &str, limit: usize) -> String {
+pub(crate) fn line(text: &str, limit: usize) -> String {
     let shown = visible(&shorten(text, limit), Breaks::Flatten);
     shown.trim().to_owned()
 }
 
 /// Text of several lines, of at most about `limit` characters.
-pub(super) fn block(text: &str, limit: usize) -> String {
+pub(crate) fn block(text: &str, limit: usize) -> String {
     let shown = visible(&shorten(text, limit), Breaks::Keep);
     shown.trim_end().to_owned()
 }
 
 /// Keeps the start and the end of a text that is longer than `limit` bytes and says how much was cut between them.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

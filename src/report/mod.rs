@@ -4,13 +4,14 @@
 mod bounded;
 mod curves;
 pub mod document;
-mod figures;
-mod harmless;
+pub(crate) mod figures;
+pub(crate) mod harmless;
 mod html;
 mod junit;
 mod markdown;
+pub(crate) mod markup;
 mod plot;
-mod summary;
+pub(crate) mod summary;
 mod terminal;
 
 pub use bounded::bounded;

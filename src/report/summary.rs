@@ -6,7 +6,7 @@ use super::document::{
 use super::{figures, harmless};
 
 /// The verdict as one word for people.
-pub(super) const fn verdict_word(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "PASS",
         Verdict::Regression => "REGRESSION",
@@ -17,7 +17,7 @@ pub(super) const fn verdict_word(verdict: Verdict) -> &'static str {
 }
 
 /// The verdict as it is written in documents, and as a class in style sheets.
-pub(super) const fn verdict_id(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict_id(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "pass",
         Verdict::Regression => "regression",
@@ -28,7 +28,7 @@ pub(super) const fn verdict_id(verdict: Verdict) -> &'static str {
 }
 
 /// A sign that tells verdicts apart without colour.
-pub(super) const fn verdict_sign(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict_sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✔",
         Verdict::Regression | Verdict::Failed => "✘",
@@ -37,7 +37,7 @@ pub(super) const fn verdict_sign(verdict: Verdict) -> &'static str {
 }
 
 /// What the verdict means for somebody who wants to merge the patches.
-pub(super) const fn verdict_meaning(verdict: Verdict) -> &'static str {
+pub(crate) const fn verdict_meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "The patched tree is not worse than stock in anything that was measured.",
         Verdict::Regression => "The patched tree is worse than stock in at least one respect.",
@@ -50,14 +50,14 @@ pub(super) const fn verdict_meaning(verdict: Verdict) -> &'static str {
 }
 
 /// What a kind of device can show.
-pub(super) struct TrustStatement {
-    pub(super) word: &'static str,
-    pub(super) proves: &'static str,
-    pub(super) does_not_prove: &'static str,
+pub(crate) struct TrustStatement {
+    pub(crate) word: &'static str,
+    pub(crate) proves: &'static str,
+    pub(crate) does_not_prove: &'static str,
 }
 
 /// What the figures of a run rest on.
-pub(super) const fn trust(trust: Trust) -> TrustStatement {
+pub(crate) const fn trust(trust: Trust) -> TrustStatement {
     match trust {
         Trust::Hardware => TrustStatement {
             word: "hardware",
@@ -85,7 +85,7 @@ pub(super) const fn trust(trust: Trust) -> TrustStatement {
 }
 
 /// A finding's state in words.
-pub(super) const fn finding_word(state: FindingState) -> &'static str {
+pub(crate) const fn finding_word(state: FindingState) -> &'static str {
     match state {
         FindingState::Ok => "ok",
         FindingState::Improved => "improved",
@@ -97,7 +97,7 @@ pub(super) const fn finding_word(state: FindingState) -> &'static str {
 }
 
 /// A finding's state as it is written in documents, and as a class in style sheets.
-pub(super) const fn finding_id(state: FindingState) -> &'static str {
+pub(crate) const fn finding_id(state: FindingState) -> &'static str {
     match state {
         FindingState::NotComparable => "not-comparable",
         _ => finding_word(state),
@@ -105,7 +105,7 @@ pub(super) const fn finding_id(state: FindingState) -> &'static str {
 }
 
 /// A sign that tells findings apart without colour.
-pub(super) const fn finding_sign(state: FindingState) -> &'static str {
+pub(crate) const fn finding_sign(state: FindingState) -> &'static str {
     match state {
         FindingState::Ok => "✔",
         FindingState::Improved => "▼",
@@ -129,7 +129,7 @@ const fn gravity(state: FindingState) -> u8 {
 /// The finding that says most about a scenario: the graver of the comparison and the patched arm by itself.
 ///
 /// What is wrong in both arms alike is no news about the patches, so the comparison wins a draw.
-pub(super) fn leading(scenario: &Scenario) -> &Finding {
+pub(crate) fn leading(scenario: &Scenario) -> &Finding {
     if gravity(scenario.absolute.state) < gravity(scenario.relative.state) {
         &scenario.absolute
     } else {
@@ -138,14 +138,14 @@ pub(super) fn leading(scenario: &Scenario) -> &Finding {
 }
 
 /// Positions of the scenarios, gravest first, else in the order of the report.
-pub(super) fn gravest_first(report: &Report) -> Vec<usize> {
+pub(crate) fn gravest_first(report: &Report) -> Vec<usize> {
     let mut order: Vec<usize> = (0..report.scenarios.len()).collect();
     order.sort_by_key(|&index| gravity(leading(&report.scenarios[index]).state));
     order
 }
 
 /// The reason that decided: the first that argues for the verdict reached.
-pub(super) fn deciding(report: &Report) -> Option<&Reason> {
+pub(crate) fn deciding(report: &Report) -> Option<&Reason> {
     let decides = |reason: &&Reason| reason.verdict == report.verdict;
     report
         .reasons
@@ -155,7 +155,7 @@ pub(super) fn deciding(report: &Report) -> Option<&Reason> {
 }
 
 /// A reason as one line: `transformer-loop: +26.1 MiB per step`.
-pub(super) fn reason_line(reason: &Reason) -> String {
+pub(crate) fn reason_line(reason: &Reason) -> String {
     let text = harmless::line(&reason.text, harmless::SENTENCE);
     if reason.subject.is_empty() || text.starts_with(&reason.subject) {
         text
@@ -166,7 +166,7 @@ pub(super) fn reason_line(reason: &Reason) -> String {
 }
 
 /// How many scenarios have each leading finding, gravest first: `1 regression, 11 ok`.
-pub(super) fn scenario_counts(report: &Report) -> String {
+pub(crate) fn scenario_counts(report: &Report) -> String {
     use FindingState::{Improved, Inconclusive, NotComparable, Ok, PreExisting, Regression};
     let mut parts = Vec::new();
     for state in [
@@ -195,7 +195,7 @@ pub(super) fn scenario_counts(report: &Report) -> String {
 }
 
 /// `simulated` or `hardware (Apple M4 Pro, macOS 15.1)`: the kind of device and what the fingerprint says about it.
-pub(super) fn machine(report: &Report) -> String {
+pub(crate) fn machine(report: &Report) -> String {
     let parts: Vec<String> = ["device", "chip", "os"]
         .iter()
         .filter_map(|name| report.fingerprint.parts.get(*name))
@@ -206,7 +206,7 @@ pub(super) fn machine(report: &Report) -> String {
 }
 
 /// What an arm is called in a sentence.
-pub(super) fn arm_name(compared: &Compared, otherwise: &str) -> String {
+pub(crate) fn arm_name(compared: &Compared, otherwise: &str) -> String {
     if compared.name.is_empty() {
         otherwise.to_owned()
     } else {
@@ -215,7 +215,7 @@ pub(super) fn arm_name(compared: &Compared, otherwise: &str) -> String {
 }
 
 /// Both arms' names.
-pub(super) fn arm_names(report: &Report) -> Arms<String> {
+pub(crate) fn arm_names(report: &Report) -> Arms<String> {
     Arms {
         baseline: arm_name(&report.compared.baseline, "stock"),
         patched: arm_name(&report.compared.patched, "patched"),
@@ -223,7 +223,7 @@ pub(super) fn arm_names(report: &Report) -> Arms<String> {
 }
 
 /// What a run in progress or cut off has to say of itself.
-pub(super) const fn partial_warning(report: &Report) -> Option<&'static str> {
+pub(crate) const fn partial_warning(report: &Report) -> Option<&'static str> {
     match report.state {
         RunState::Complete => None,
         RunState::Partial => Some(
@@ -234,7 +234,7 @@ pub(super) const fn partial_warning(report: &Report) -> Option<&'static str> {
 }
 
 /// The smallest change of slope that the least sensitive scenario would have found.
-pub(super) fn sensitivity(report: &Report) -> Option<f64> {
+pub(crate) fn sensitivity(report: &Report) -> Option<f64> {
     report
         .scenarios
         .iter()
@@ -244,7 +244,7 @@ pub(super) fn sensitivity(report: &Report) -> Option<f64> {
 }
 
 /// The most processes that one arm of a scenario ran in.
-pub(super) fn replicates(report: &Report) -> usize {
+pub(crate) fn replicates(report: &Report) -> usize {
     let arms = |scenario: &Scenario| {
         scenario
             .baseline
@@ -256,7 +256,7 @@ pub(super) fn replicates(report: &Report) -> usize {
 }
 
 /// The command that repeats a scenario.
-pub(super) fn scenario_command(scenario: &Scenario) -> String {
+pub(crate) fn scenario_command(scenario: &Scenario) -> String {
     if scenario.command.is_empty() {
         format!(
             "umpatch verify --scenario {}",
@@ -268,7 +268,7 @@ pub(super) fn scenario_command(scenario: &Scenario) -> String {
 }
 
 /// The command that repeats the run.
-pub(super) fn run_command(report: &Report) -> String {
+pub(crate) fn run_command(report: &Report) -> String {
     if report.command.is_empty() {
         "umpatch verify".to_owned()
     } else {
@@ -277,24 +277,24 @@ pub(super) fn run_command(report: &Report) -> String {
 }
 
 /// A measured quantity of a scenario, in both arms.
-pub(super) struct Measure {
-    pub(super) name: &'static str,
-    pub(super) values: Arms<String>,
+pub(crate) struct Measure {
+    pub(crate) name: &'static str,
+    pub(crate) values: Arms<String>,
     /// Patched against baseline, in words; empty where the two values say it.
-    pub(super) difference: String,
+    pub(crate) difference: String,
 }
 
 /// The quantities that every format shows of a scenario, in their order.
-pub(super) struct Measures {
-    pub(super) slope: Measure,
-    pub(super) peak: Measure,
-    pub(super) reuse: Measure,
-    pub(super) waits: Measure,
-    pub(super) hazards: Measure,
+pub(crate) struct Measures {
+    pub(crate) slope: Measure,
+    pub(crate) peak: Measure,
+    pub(crate) reuse: Measure,
+    pub(crate) waits: Measure,
+    pub(crate) hazards: Measure,
 }
 
 /// The main quantities of a scenario.
-pub(super) fn measures(scenario: &Scenario) -> Measures {
+pub(crate) fn measures(scenario: &Scenario) -> Measures {
     let both = |of: &dyn Fn(&ArmFigures) -> String| Arms {
         baseline: of(&scenario.baseline),
         patched: of(&scenario.patched),
@@ -339,7 +339,7 @@ pub(super) fn measures(scenario: &Scenario) -> Measures {
 
 impl Measure {
     /// `stock → patched`, or one value where both are the same; without the unit's "per step".
-    pub(super) fn pair(&self) -> String {
+    pub(crate) fn pair(&self) -> String {
         let short = |value: &str| value.trim_end_matches("/step").to_owned();
         let (baseline, patched) = (short(&self.values.baseline), short(&self.values.patched));
         if baseline == patched {
@@ -358,7 +358,7 @@ fn peak_ratio(scenario: &Scenario) -> Option<f64> {
 }
 
 /// The share of allocations that needed no new Metal buffer.
-pub(super) fn reuse(arm: &ArmFigures) -> Option<f64> {
+pub(crate) fn reuse(arm: &ArmFigures) -> Option<f64> {
     let allocations = *arm.counters.get("allocations")?;
     if allocations <= 0.0 {
         return None;
@@ -373,7 +373,7 @@ pub(super) fn reuse(arm: &ArmFigures) -> Option<f64> {
 }
 
 /// The share of host-to-device copies that could be a plain memcpy and were.
-pub(super) fn memcpy_share(arm: &ArmFigures) -> Option<f64> {
+pub(crate) fn memcpy_share(arm: &ArmFigures) -> Option<f64> {
     let eligible = *arm.counters.get("eligible_copies")?;
     (eligible > 0.0).then(|| {
         arm.counters
@@ -383,7 +383,7 @@ pub(super) fn memcpy_share(arm: &ArmFigures) -> Option<f64> {
 }
 
 /// The cost of one allocation and its free: instructions where they were counted, else time.
-pub(super) fn allocation_cost(arm: &ArmFigures) -> String {
+pub(crate) fn allocation_cost(arm: &ArmFigures) -> String {
     let cost = |name: &str| arm.counters.get(name).filter(|value| value.is_finite());
     match (cost("alloc_free_instructions"), cost("alloc_free_ns")) {
         (Some(instructions), _) => format!("{} instructions", figures::count(instructions.round())),
@@ -393,7 +393,7 @@ pub(super) fn allocation_cost(arm: &ArmFigures) -> String {
 }
 
 /// How the processes of an arm ended: `5 ok` or `4 ok, 1 crashed (signal 11)`.
-pub(super) fn outcomes(arm: &ArmFigures) -> String {
+pub(crate) fn outcomes(arm: &ArmFigures) -> String {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     for outcome in &arm.outcomes {
         match counted.iter_mut().find(|(name, _)| name == outcome) {
@@ -412,7 +412,7 @@ pub(super) fn outcomes(arm: &ArmFigures) -> String {
 }
 
 /// Counts of test outcomes: `5,134 passed, 314 failed`, what is zero left out.
-pub(super) fn test_counts(counts: &TestCounts) -> String {
+pub(crate) fn test_counts(counts: &TestCounts) -> String {
     let parts: Vec<String> = test_outcomes(counts)
         .into_iter()
         .filter(|(_, number)| *number > 0)
@@ -426,7 +426,7 @@ pub(super) fn test_counts(counts: &TestCounts) -> String {
 }
 
 /// What else a reader must know of the tests, one sentence each: tests that did not run, processes that died, leaks.
-pub(super) fn test_remarks(tests: &Tests) -> Vec<String> {
+pub(crate) fn test_remarks(tests: &Tests) -> Vec<String> {
     let mut remarks = Vec::new();
     let both = |counts: &Arms<u64>| {
         let figure = |number: u64| figures::count(number as f64);
@@ -473,7 +473,7 @@ pub(super) fn test_remarks(tests: &Tests) -> Vec<String> {
 }
 
 /// Counts of test outcomes by name.
-pub(super) fn test_outcomes(counts: &TestCounts) -> [(&'static str, u64); 7] {
+pub(crate) fn test_outcomes(counts: &TestCounts) -> [(&'static str, u64); 7] {
     [
         ("passed", counts.passed),
         ("failed", counts.failed),
@@ -486,7 +486,7 @@ pub(super) fn test_outcomes(counts: &TestCounts) -> [(&'static str, u64); 7] {
 }
 
 /// What a change of a test says about the patches: words, sign, and a class in style sheets.
-pub(super) const fn bearing(bearing: Bearing) -> (&'static str, &'static str, &'static str) {
+pub(crate) const fn bearing(bearing: Bearing) -> (&'static str, &'static str, &'static str) {
     match bearing {
         Bearing::Against => ("counts against the patches", "✘", "regression"),
         Bearing::Undecided => ("undecided", "?", "inconclusive"),
@@ -496,7 +496,7 @@ pub(super) const fn bearing(bearing: Bearing) -> (&'static str, &'static str, &'
 }
 
 /// The order of the rows of changed tests: by what they say about the patches, then by class.
-pub(super) fn change_gravity(change: &TestChange) -> (u8, u8) {
+pub(crate) fn change_gravity(change: &TestChange) -> (u8, u8) {
     let bearing = match change.weight() {
         Bearing::Against => 0,
         Bearing::Undecided => 1,
@@ -532,14 +532,14 @@ fn class_gravity(class: &str) -> u8 {
 
 /// A part of a sentence: plain text, or a public report that it names.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub(super) struct Mention {
-    pub(super) text: String,
+pub(crate) struct Mention {
+    pub(crate) text: String,
     /// The number of the issue or pull request of pytorch/pytorch.
-    pub(super) issue: Option<u64>,
+    pub(crate) issue: Option<u64>,
 }
 
 /// Finds the public reports that a text names, as `P:123` or `pytorch/pytorch#123`.
-pub(super) fn mentions(text: &str) -> Vec<Mention> {
+pub(crate) fn mentions(text: &str) -> Vec<Mention> {
     const FORMS: [&str; 2] = ["P:", "pytorch/pytorch#"];
     let mut found = Vec::new();
     let mut plain = String::new();
@@ -589,7 +589,7 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
 }
 
 /// What a scenario reproduces, with the public reports that it names.
-pub(super) fn reproduces(scenario: &Scenario) -> Vec<Mention> {
+pub(crate) fn reproduces(scenario: &Scenario) -> Vec<Mention> {
     match scenario.reproduces.trim() {
         "" | "ours" => mentions("no public report: a check of our own"),
         text => mentions(&harmless::line(text, harmless::SENTENCE)),
@@ -597,7 +597,7 @@ pub(super) fn reproduces(scenario: &Scenario) -> Vec<Mention> {
 }
 
 /// The same as one text, with the public reports written out.
-pub(super) fn reproduces_text(scenario: &Scenario) -> String {
+pub(crate) fn reproduces_text(scenario: &Scenario) -> String {
     reproduces(scenario)
         .into_iter()
         .map(|part| part.text)
@@ -605,7 +605,7 @@ pub(super) fn reproduces_text(scenario: &Scenario) -> String {
 }
 
 /// A scenario's judgements with what each is about; one line where both say the same.
-pub(super) fn judgements(scenario: &Scenario) -> Vec<(&'static str, &Finding)> {
+pub(crate) fn judgements(scenario: &Scenario) -> Vec<(&'static str, &Finding)> {
     if scenario.relative == scenario.absolute {
         vec![("Against stock and by itself", &scenario.relative)]
     } else {

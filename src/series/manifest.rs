@@ -90,6 +90,31 @@ pub struct PatchEntry {
     /// Checks on the code's shape.
     #[serde(default)]
     pub probe: Vec<Probe>,
+    /// What its pull request says.
+    pub pull_request: Option<PullRequestText>,
+}
+
+/// What the pull request of a patch says beside the commit message. What was measured is not part of it: that comes from
+/// a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PullRequestText {
+    /// Issues that merging it closes, as `owner/name#number`. Empty where none is known.
+    #[serde(default)]
+    pub fixes: Vec<String>,
+    /// Issues that it touches without closing them.
+    #[serde(default)]
+    pub related: Vec<String>,
+    /// Why, in one paragraph; absent: that of the patch.
+    pub why: Option<String>,
+    /// A minimal program that shows what it mends.
+    pub reproducer: String,
+    /// The scenarios and tests whose recorded outcomes are the reproducer's output before and after.
+    pub shown_by: Vec<String>,
+    /// The scenarios whose figures stand in the table.
+    pub measured_by: Vec<String>,
+    /// What a user of the public interface notices.
+    pub backward_compatibility: String,
 }
 
 /// How a patch stands upstream.

@@ -1,7 +1,7 @@
 //! A series as it is used: its patches, parsed, each with its metadata, in order.
 use super::diff::PatchFile;
 use super::mail::{MailError, Message};
-use super::manifest::{Expected, PatchEntry, Probe, UpstreamStatus};
+use super::manifest::{Expected, PatchEntry, Probe, PullRequestText, UpstreamStatus};
 use super::parse::{ParseError, parse};
 use super::{PatchId, SeriesName, TreePath};
 use sha2::{Digest, Sha256};
@@ -45,6 +45,8 @@ pub struct Patch {
     pub proven_by: Vec<String>,
     /// Checks on the code's shape.
     pub probes: Vec<Probe>,
+    /// What its pull request says.
+    pub pull_request: Option<PullRequestText>,
     /// What it changes.
     pub content: PatchFile,
     /// Author, date and commit message.
@@ -151,6 +153,7 @@ impl Patch {
             depends_on: entry.depends_on,
             proven_by: entry.proven_by,
             probes: entry.probe,
+            pull_request: entry.pull_request,
             content,
             message,
             digest: hex::encode(Sha256::digest(bytes)),

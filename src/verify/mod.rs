@@ -20,6 +20,7 @@ use crate::run::recorded::Recorded;
 use crate::run::scenarios::{Drivers, Limits, Runner};
 use crate::run::shard::{Durations, Shard};
 use plan::{Plan, Selection, Suite};
+pub use programs::harness_digest;
 use programs::{Given, Programs};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

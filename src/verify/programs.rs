@@ -77,6 +77,14 @@ pub fn prepare(request: &Request, progress: &dyn Progress) -> Result<Box<dyn Pro
     }
 }
 
+/// The identity of the harness that this umpatch carries, as fingerprints hold it.
+///
+/// # Errors
+/// When umpatch's own files cannot be written to the cache.
+pub fn harness_digest() -> Result<String, crate::share::ShareError> {
+    Ok(from_tree::digest_of(&crate::share::root()?.join("harness")))
+}
+
 /// Programs that were built elsewhere: identified by their bytes.
 struct ReadyMade {
     arms: BTreeMap<Arm, (PathBuf, String)>,

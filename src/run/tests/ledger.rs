@@ -140,6 +140,19 @@ impl Ledger {
         self.index.get(name).copied()
     }
 
+    /// The ids of all tests that were seen.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// How a test ended in an arm; for one that only the patched arm's file has, on the baseline's build.
+    pub(super) fn outcome(&self, arm: Arm, name: &str) -> Option<Outcome> {
+        let id = self.find(name)?;
+        let record = self.arm(arm);
+        let row = record.rows.get(&id).or_else(|| record.added.get(&id));
+        row.map(|row| row.outcome)
+    }
+
     pub(super) fn tallies(&self, id: Id) -> Tallies {
         self.tallies.get(&id).copied().unwrap_or_default()
     }

@@ -38,6 +38,7 @@ use crate::share;
 use event::{Pass, TestEvent};
 use fleet::{End, Feed, Fleet, Share, Task};
 use ledger::{Id, Ledger};
+use outcome::Outcome;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Instant;
@@ -137,6 +138,23 @@ impl Story {
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.0.is_done()
+    }
+
+    /// How a test ended in each arm, by its own name without file and class; nothing where no arm ran it.
+    #[must_use]
+    pub fn outcomes(&self, test: &str) -> Vec<(String, Arms<Option<Outcome>>)> {
+        self.0
+            .names()
+            .filter(|id| id.rsplit("::").next() == Some(test))
+            .filter_map(|id| {
+                let outcomes = Arms {
+                    baseline: self.0.outcome(Arm::Baseline, id),
+                    patched: self.0.outcome(Arm::Patched, id),
+                };
+                let ran = outcomes.baseline.is_some() || outcomes.patched.is_some();
+                ran.then(|| (id.to_owned(), outcomes))
+            })
+            .collect()
     }
 
     /// What it shows; nothing when no tests were part of the run.

@@ -133,7 +133,7 @@ fn torch_of(
 }
 
 /// SHA-256 over the names and contents of a folder, shortened. What cannot be read is told by the build.
-fn digest_of(folder: &Path) -> String {
+pub(super) fn digest_of(folder: &Path) -> String {
     let mut hasher = Sha256::new();
     let files = walkdir::WalkDir::new(folder).sort_by_file_name();
     for entry in files.into_iter().flatten() {
