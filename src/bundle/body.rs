@@ -104,16 +104,17 @@ fn links(parts: &Parts<'_>, body: &mut String) {
     let number = parts.proposal.position(parts.request);
     let all = parts.proposal.requests.len();
     let needs: Vec<String> = parts
-        .request
-        .needs
+        .patch
+        .depends_on
         .iter()
+        .filter(|id| parts.request.needs.contains(id))
         .filter_map(|id| parts.proposal.patch(id))
         .map(|patch| format!("\"{}\"", prose(&title(patch))))
         .collect();
     let needs = if needs.is_empty() {
         "it needs none of the others".to_owned()
     } else {
-        format!("it needs {} first", needs.join(" and "))
+        format!("it builds on {}", needs.join(" and "))
     };
     let _ = writeln!(body, "\nThis is {number} of {all} pull requests; {needs}.");
 }
@@ -128,7 +129,10 @@ fn reproducer(parts: &Parts<'_>, body: &mut String) {
         body,
         "\n{}\n\n{}\nRecorded before and after (stock, and with all {} patches):\n",
         SECTIONS[1],
-        fenced("python", parts.text.reproducer.trim()),
+        fenced(
+            parts.text.language.as_deref().unwrap_or("python"),
+            parts.text.reproducer.trim()
+        ),
         parts.proposal.requests.len()
     );
     for name in &parts.text.shown_by {
@@ -193,7 +197,7 @@ fn test_output(outcome: Option<Outcome>, excerpt: &str) -> String {
     let lines: Vec<String> = excerpt
         .lines()
         .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('['))
+        .filter(|line| !line.is_empty() && !is_stack(line))
         .take(LINES)
         .map(|line| format!("        {}", without_folders(&harmless::shorten(line, 140))))
         .collect();
@@ -203,6 +207,13 @@ fn test_output(outcome: Option<Outcome>, excerpt: &str) -> String {
         text.push_str(&line);
     }
     text
+}
+
+/// Lines that say where, not what.
+fn is_stack(line: &str) -> bool {
+    ["Thread 0x", "Current thread", "File \"", "[", "../"]
+        .iter()
+        .any(|start| line.starts_with(start))
 }
 
 fn word(outcome: Option<Outcome>) -> String {
@@ -281,22 +292,12 @@ fn test_plan(parts: &Parts<'_>, body: &mut String) {
 
 fn before_and_after(parts: &Parts<'_>, body: &mut String) {
     let report = &parts.evidence.report;
-    let scenarios: Vec<&Scenario> = parts
-        .text
-        .measured_by
-        .iter()
-        .flat_map(|name| parts.evidence.proofs(name))
-        .filter_map(|proof| match proof {
-            Proof::Scenario(scenario) => Some(scenario),
-            Proof::Test { .. } => None,
-        })
-        .collect();
     let _ = writeln!(
         body,
         "\n{}\n\n{}\n\n{}",
         SECTIONS[3],
         provenance_of(parts.proposal, parts.evidence),
-        tables::figures(&scenarios)
+        tables::figures(&measured(parts))
     );
     if report.trust != Trust::Hardware {
         body.push('\n');
@@ -305,6 +306,18 @@ fn before_and_after(parts: &Parts<'_>, body: &mut String) {
              time of at least three models, or a sentence why it cannot change.",
         ));
     }
+}
+
+/// The scenarios whose figures the pull request shows.
+fn measured<'p>(parts: &Parts<'p>) -> Vec<&'p Scenario> {
+    let names = parts.text.measured_by.iter();
+    names
+        .flat_map(|name| parts.evidence.proofs(name))
+        .filter_map(|proof| match proof {
+            Proof::Scenario(scenario) => Some(scenario),
+            Proof::Test { .. } => None,
+        })
+        .collect()
 }
 
 /// Which run, on what, how far it can be trusted.
@@ -316,6 +329,11 @@ pub(super) fn provenance_of(proposal: &Proposal, evidence: &Evidence) -> String 
     };
     let short = |id: &str| id.chars().take(12).collect::<String>();
     let statement = summary::trust(report.trust);
+    // said once, and first
+    let does_not_prove = statement
+        .does_not_prove
+        .trim_end_matches("No figure here was measured on a Mac.")
+        .trim_end();
     let warning = match report.trust {
         Trust::Hardware => String::new(),
         Trust::Simulated | Trust::Paravirtual | Trust::Rehearsed => {
@@ -329,7 +347,7 @@ pub(super) fn provenance_of(proposal: &Proposal, evidence: &Evidence) -> String 
         "{warning}{} {}\n\n| run | device | chip | OS | PyTorch | commit | trust | verdict |\n|-|-|-|-|-|-|-|-|\n| {} ({}) \
          | {} | {} | {} | {} | {} (tree {}) | {} | {} |",
         statement.proves,
-        statement.does_not_prove,
+        does_not_prove,
         code(&evidence.name),
         short(&report.fingerprint.key),
         prose(&part("device")),
@@ -352,17 +370,15 @@ pub(super) fn capital(word: &str) -> String {
 
 fn microbenchmark(parts: &Parts<'_>, body: &mut String) {
     let _ = writeln!(body, "\n{}\n", SECTIONS[4]);
-    let rows = tables::microbenchmark(parts.evidence, &parts.text.measured_by);
+    let rows = tables::microbenchmark(parts.evidence, &measured(parts));
     match rows {
         Some(table) => {
-            let _ = writeln!(
-                body,
-                "One allocation and its free, over the processes of each arm:\n\n{table}"
-            );
+            let _ = writeln!(body, "One allocation and its free:\n\n{table}");
             if parts.evidence.report.trust != Trust::Hardware {
                 let _ = writeln!(
                     body,
-                    "Wall time on the machine above, where other work runs too: it shows the order of magnitude, not a Mac's time."
+                    "Wall time of the CPU's part on the machine above, beside other work: an order of magnitude, not a Mac's time. Where a \
+                     commit message counts instructions, those decide."
                 );
             }
         }
@@ -374,7 +390,20 @@ fn microbenchmark(parts: &Parts<'_>, body: &mut String) {
 
 fn lint(parts: &Parts<'_>, body: &mut String) {
     let _ = writeln!(body, "\n{}\n", SECTIONS[6]);
-    for lint in parts.lints {
+    let clean: Vec<&str> = parts
+        .lints
+        .iter()
+        .filter(|lint| lint.is_clean())
+        .map(|lint| lint.name.as_str())
+        .collect();
+    if !clean.is_empty() {
+        let _ = writeln!(
+            body,
+            "Clean on the added lines, with the tree's own settings: {}.",
+            clean.join(", ")
+        );
+    }
+    for lint in parts.lints.iter().filter(|lint| !lint.is_clean()) {
         let _ = writeln!(body, "- {}", lint.line());
     }
 }

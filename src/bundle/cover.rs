@@ -13,7 +13,10 @@ pub(super) fn render(manifest: &Manifest, proposal: &Proposal, evidence: &Eviden
         "# {} pull requests for PyTorch {}: the series {}\n\nA draft. Nothing in it was sent anywhere, and umpatch sends nothing: \
          a person reads it, fills what is marked, and opens the pull requests.\n",
         manifest.patches.len(),
-        manifest.version.as_deref().unwrap_or("of an unknown version"),
+        manifest
+            .version
+            .as_deref()
+            .unwrap_or("of an unknown version"),
         code(&manifest.series)
     );
     if let Some(warning) = warning(evidence.report.trust) {
@@ -28,7 +31,7 @@ pub(super) fn render(manifest: &Manifest, proposal: &Proposal, evidence: &Eviden
         provenance_of(proposal, evidence),
         summary::verdict_meaning(evidence.report.verdict),
         manifest.patches.len(),
-        code(&summary::run_command(&evidence.report))
+        code(&evidence.command(proposal))
     );
     steps(manifest, &mut text);
     text

@@ -150,7 +150,8 @@ impl Explain for BundleError {
     }
 
     fn hints(&self) -> Vec<String> {
-        let verify = || "`umpatch verify` runs stock against patched; then make the bundle again".to_owned();
+        let verify =
+            || "`umpatch verify` runs stock against patched; then make the bundle again".to_owned();
         match self {
             Self::Engine(error) => error.hints(),
             Self::Compare(error) => error.hints(),

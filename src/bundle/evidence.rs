@@ -58,7 +58,10 @@ impl Evidence {
             .canonicalize()
             .unwrap_or_else(|_| folder.to_owned())
             .file_name()
-            .map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned());
+            .map_or_else(
+                || "run".to_owned(),
+                |name| name.to_string_lossy().into_owned(),
+            );
         Ok(Self {
             name,
             report,
@@ -188,6 +191,13 @@ impl Evidence {
             });
         }
         proofs
+    }
+
+    /// The command that repeats the run on a tree of the same commit, wherever it lies.
+    #[must_use]
+    pub fn command(&self, proposal: &Proposal) -> String {
+        let command = super::anywhere(&summary::run_command(&self.report));
+        command.replace(&proposal.path.display().to_string(), "TREE")
     }
 
     /// A counter of each process of one arm of a scenario.

@@ -95,7 +95,7 @@ impl Manifest {
                 started: report.started.clone(),
                 trust: report.trust,
                 verdict: report.verdict,
-                command: report.command.clone(),
+                command: evidence.command(proposal),
             },
             patches,
             landed: proposal.landed.iter().map(ToString::to_string).collect(),

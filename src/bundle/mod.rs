@@ -127,8 +127,8 @@ pub fn make(
         (Format::Markdown, "evidence/report.md"),
         (Format::Html, "evidence/report.html"),
     ] {
-        let text = report::render(&portable(evidence), run_folder, format)?;
-        files.insert(name.to_owned(), text.into_bytes());
+        let text = report::render(&portable(evidence, proposal), run_folder, format)?;
+        files.insert(name.to_owned(), without(&text, run_folder).into_bytes());
     }
     files.insert(MANIFEST.to_owned(), manifest.emit());
     files.insert(place::SUMS.to_owned(), place::sums(&files));
@@ -159,12 +159,38 @@ pub fn tree_settings(proposal: &Proposal) -> Result<Settings, BundleError> {
     }
 }
 
-/// The report without the folder of the machine that made it: the same run gives the same bytes wherever it lies.
-fn portable(evidence: &Evidence) -> Report {
-    Report {
+/// The report without the folders of the machine that made it: the same run gives the same bytes wherever it lies.
+fn portable(evidence: &Evidence, proposal: &Proposal) -> Report {
+    let mut report = Report {
         run: evidence.name.clone(),
+        command: evidence.command(proposal),
         ..evidence.report.clone()
+    };
+    for scenario in &mut report.scenarios {
+        scenario.command = anywhere(&scenario.command);
     }
+    report
+}
+
+/// A command without the place of the tree.
+fn anywhere(command: &str) -> String {
+    let Some((before, rest)) = command.split_once("umpatch -C ") else {
+        return command.to_owned();
+    };
+    let after = match rest.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\'').map_or("", |(_, after)| after),
+        None => rest.find(' ').map_or("", |at| &rest[at..]),
+    };
+    format!("{before}umpatch -C TREE{after}")
+}
+
+/// A text without the run's folder: its name says which it is.
+fn without(text: &str, run_folder: &Path) -> String {
+    let folder = run_folder
+        .canonicalize()
+        .unwrap_or_else(|_| run_folder.to_owned());
+    text.replace(&folder.display().to_string(), "RUN")
+        .replace(&run_folder.display().to_string(), "RUN")
 }
 
 /// What a reader must know of the evidence before anything else; nothing for a Mac's.
@@ -179,5 +205,27 @@ pub const fn warning(trust: Trust) -> Option<&'static str> {
             "the evidence is simulated only: no figure was measured on a Mac, and a reviewer will ask for one",
         ),
         Trust::Rehearsed => Some("the run is a rehearsal: it is no evidence"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_and_texts_lose_the_places_of_a_machine() {
+        assert_eq!(
+            anywhere("umpatch -C /home/me/tree verify --seed 1"),
+            "umpatch -C TREE verify --seed 1"
+        );
+        assert_eq!(
+            anywhere("umpatch -C '/a b' verify"),
+            "umpatch -C TREE verify"
+        );
+        assert_eq!(anywhere("umpatch verify"), "umpatch verify");
+        assert_eq!(
+            without("see /nowhere/r1/x", Path::new("/nowhere/r1")),
+            "see RUN/x"
+        );
     }
 }

@@ -12,19 +12,19 @@ use std::fmt::Write;
 /// A row for each scenario; a column that says nothing of any is left out.
 #[must_use]
 pub fn figures(scenarios: &[&Scenario]) -> String {
-    let columns: [(&str, fn(&ArmFigures) -> String); 6] = [
-        ("processes that failed", failed),
-        ("peak driver memory", |arm| {
+    let columns: [(&str, Column); 6] = [
+        ("processes that failed", |_, arm| failed(arm)),
+        ("peak driver memory", |_, arm| {
             figures::bytes_option(arm.peak_bytes)
         }),
-        ("left after empty_cache", |arm| {
+        ("left after empty_cache", |_, arm| {
             figures::bytes_option(arm.residual_bytes)
         }),
-        ("blocking waits", |arm| counter(arm, "blocking_waits")),
-        ("copies by memcpy", |arm| {
+        ("blocking waits", waits),
+        ("copies by memcpy", |_, arm| {
             summary::memcpy_share(arm).map_or_else(|| NONE.to_owned(), figures::share)
         }),
-        ("corrupted bytes and faults", faults),
+        ("faults (wrong bytes)", |_, arm| faults(arm)),
     ];
     let cells: Vec<(&str, Vec<String>)> = columns
         .into_iter()
@@ -33,8 +33,8 @@ pub fn figures(scenarios: &[&Scenario]) -> String {
                 .iter()
                 .map(|scenario| {
                     pair(&Arms {
-                        baseline: value(&scenario.baseline),
-                        patched: value(&scenario.patched),
+                        baseline: value(scenario, &scenario.baseline),
+                        patched: value(scenario, &scenario.patched),
                     })
                 })
                 .collect();
@@ -57,10 +57,15 @@ pub fn figures(scenarios: &[&Scenario]) -> String {
     table
 }
 
-fn counter(arm: &ArmFigures, name: &str) -> String {
-    arm.counters
-        .get(name)
-        .map_or_else(|| NONE.to_owned(), |value| figures::count(*value))
+/// A cell of one arm of a scenario.
+type Column = fn(&Scenario, &ArmFigures) -> String;
+
+/// Threads race on the wall clock in the class "stress", and a process that crashed did less: their waits compare nothing.
+fn waits(scenario: &Scenario, arm: &ArmFigures) -> String {
+    match arm.counters.get("blocking_waits") {
+        Some(waits) if scenario.class != "stress" => figures::count(*waits),
+        _ => NONE.to_owned(),
+    }
 }
 
 fn failed(arm: &ArmFigures) -> String {
@@ -86,54 +91,111 @@ fn faults(arm: &ArmFigures) -> String {
     }
 }
 
-/// The cost of an allocation and its free in each scenario that measured it: instructions where they were counted, else
-/// time. Nothing where none did.
+/// The cost of an allocation and its free in each scenario that measured it and runs no threads of its own: instructions
+/// where they were counted, else time. Nothing where none did.
 #[must_use]
-pub fn microbenchmark(evidence: &Evidence, scenarios: &[String]) -> Option<String> {
+pub fn microbenchmark(evidence: &Evidence, scenarios: &[&Scenario]) -> Option<String> {
     let mut rows = String::new();
-    for scenario in scenarios {
+    for scenario in scenarios
+        .iter()
+        .filter(|scenario| scenario.class == "gpu-only")
+    {
         for (counter, unit) in [
             ("alloc_free_instructions", "instructions"),
             ("alloc_free_ns", "ns"),
         ] {
-            let before = evidence.counter(scenario, Arm::Baseline, counter);
-            let after = evidence.counter(scenario, Arm::Patched, counter);
-            if let (Some(before), Some(after)) = (spread(&before), spread(&after)) {
+            let before = evidence.counter(&scenario.id, Arm::Baseline, counter);
+            let after = evidence.counter(&scenario.id, Arm::Patched, counter);
+            if let (Some(before), Some(after)) = (Spread::of(&before), Spread::of(&after)) {
                 let _ = writeln!(
                     rows,
-                    "| {} | {before} {unit} | {after} {unit} |",
-                    code(scenario)
+                    "| {} | {} {unit} | {} {unit} | {} |",
+                    code(&scenario.id),
+                    before.text(),
+                    after.text(),
+                    before.against(&after)
                 );
             }
         }
     }
     (!rows.is_empty()).then(|| {
-        format!("| scenario | before: median [quartiles] | after: median [quartiles] |\n|-|-|-|\n{rows}")
+        format!(
+            "| scenario | before: median (range, processes) | after: median (range, processes) | difference |\n|-|-|-|-|\n{rows}"
+        )
     })
 }
 
-/// Median and quartiles; of fewer than four values the ends, and how many there are.
-fn spread(values: &[f64]) -> Option<String> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = robust::median(&sorted)?;
-    let number = sorted.len();
-    let (low, high) = if number >= 4 {
-        let at = |share: f64| sorted[((number - 1) as f64 * share).round() as usize];
-        (at(0.25), at(0.75))
-    } else {
-        (*sorted.first()?, *sorted.last()?)
-    };
-    let shown = |value: f64| figures::count(value.round());
-    let note = if number < 4 {
-        format!(" ends of {number}")
-    } else {
-        String::new()
-    };
-    Some(format!(
-        "{} [{}, {}{note}]",
-        shown(middle),
-        shown(low),
-        shown(high)
-    ))
+/// The middle of some values and where they lie: quartiles of four or more, else the ends.
+struct Spread {
+    median: f64,
+    low: f64,
+    high: f64,
+    number: usize,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = robust::median(&sorted)?;
+        let number = sorted.len();
+        let (low, high) = if number >= 4 {
+            let at = |share: f64| sorted[((number - 1) as f64 * share).round() as usize];
+            (at(0.25), at(0.75))
+        } else {
+            (*sorted.first()?, *sorted.last()?)
+        };
+        Some(Self {
+            median,
+            low,
+            high,
+            number,
+        })
+    }
+
+    fn text(&self) -> String {
+        let shown = |value: f64| figures::count(value.round());
+        let kind = match self.number {
+            4.. => "IQR ",
+            _ => "",
+        };
+        format!(
+            "{} ({kind}{}–{}, n={})",
+            shown(self.median),
+            shown(self.low),
+            shown(self.high),
+            self.number
+        )
+    }
+
+    /// The ratio of the medians where the ranges lie apart.
+    fn against(&self, after: &Self) -> String {
+        let apart = after.low > self.high || self.low > after.high;
+        if apart && self.median > 0.0 {
+            figures::ratio(after.median / self.median)
+        } else {
+            "within the noise".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_told_only_where_the_ranges_lie_apart() {
+        let spread = |values: &[f64]| Spread::of(values).unwrap();
+        let (before, near, far) = (
+            spread(&[300.0, 400.0]),
+            spread(&[350.0, 500.0]),
+            spread(&[100.0, 200.0]),
+        );
+        assert_eq!(before.text(), "350 (300–400, n=2)");
+        assert_eq!(before.against(&near), "within the noise");
+        assert_eq!(before.against(&far), figures::ratio(150.0 / 350.0));
+        let four = spread(&[4.0, 1.0, 3.0, 2.0]);
+        assert_eq!(four.text(), "3 (IQR 2–3, n=4)");
+        assert!(Spread::of(&[]).is_none());
+    }
 }

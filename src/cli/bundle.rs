@@ -88,11 +88,20 @@ fn make(root: &Path, own: Arguments, console: &Console) -> Outcome {
         "bundle": made.manifest,
         "lint": made.lints.iter().map(|(patch, lints)| serde_json::json!({"patch": patch, "lints": lints})).collect::<Vec<_>>(),
     });
-    let branches = if own.no_branches { 0 } else { made.branches.len() };
+    let branches = if own.no_branches {
+        0
+    } else {
+        made.branches.len()
+    };
     console.result(&document, &summary(&made, &place, &archive, branches));
     Ok(if made.is_clean() {
         Exit::Verified
-    } else if made.lints.iter().flat_map(|(_, lints)| lints).any(|lint| !lint.is_clean() && !lint.is_open()) {
+    } else if made
+        .lints
+        .iter()
+        .flat_map(|(_, lints)| lints)
+        .any(|lint| !lint.is_clean() && !lint.is_open())
+    {
         Exit::PatchOrBuildFailed
     } else {
         Exit::Inconclusive
@@ -128,7 +137,9 @@ fn summary(made: &Bundle, place: &Path, archive: &Path, branches: usize) -> Stri
 }
 
 fn check_bundle(bundle: &Path, root: &Path, console: &Console) -> Outcome {
-    console.progress().stage("the mails, the linters, the texts");
+    console
+        .progress()
+        .stage("the mails, the linters, the texts");
     let checked = check::check(bundle, root)?;
     let worst = checked.worst();
     let (word, exit) = match worst {

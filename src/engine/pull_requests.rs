@@ -129,12 +129,7 @@ fn needs(patch: &Patch, series: &Series) -> Vec<PatchId> {
 }
 
 /// The patch file itself where it fits on the very files that it was made for, else the commit as a mail.
-fn mail(
-    checkout: &Checkout,
-    patch: &Patch,
-    fit: Fit,
-    commit: Oid,
-) -> Result<Vec<u8>, EngineError> {
+fn mail(checkout: &Checkout, patch: &Patch, fit: Fit, commit: Oid) -> Result<Vec<u8>, EngineError> {
     let commit = checkout
         .repository
         .find_commit(commit)
@@ -210,7 +205,8 @@ pub fn write_branches(root: &Path, branches: &[Branch]) -> Result<(), EngineErro
     let checkout = Checkout::open(root)?;
     let _lock = checkout.lock()?;
     recover(&checkout)?;
-    let mut ours: BTreeMap<String, BTreeSet<String>> = checkout.state.read(BRANCHES)?.unwrap_or_default();
+    let mut ours: BTreeMap<String, BTreeSet<String>> =
+        checkout.state.read(BRANCHES)?.unwrap_or_default();
     let mut wanted = Vec::new();
     for branch in branches {
         let full = format!("refs/heads/{}", branch.name);

@@ -109,6 +109,8 @@ pub struct PullRequestText {
     pub why: Option<String>,
     /// A minimal program that shows what it mends.
     pub reproducer: String,
+    /// Its language, as Markdown names it; Python when absent.
+    pub language: Option<String>,
     /// The scenarios and tests whose recorded outcomes are the reproducer's output before and after.
     pub shown_by: Vec<String>,
     /// The scenarios whose figures stand in the table.

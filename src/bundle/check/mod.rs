@@ -145,8 +145,8 @@ fn open(bundle: &Path) -> Result<Opened, BundleError> {
         let entry = entry.map_err(|error| no_bundle(error.to_string()))?;
         let relative = entry.path().strip_prefix(&root).ok().and_then(Path::to_str);
         if let (true, Some(path)) = (entry.file_type().is_file(), relative) {
-            let bytes = std::fs::read(entry.path())
-                .map_err(BundleError::storage("read", entry.path()))?;
+            let bytes =
+                std::fs::read(entry.path()).map_err(BundleError::storage("read", entry.path()))?;
             files.insert(path.to_owned(), bytes);
         }
     }
@@ -191,7 +191,9 @@ fn checksums(opened: &Opened) -> Check {
             None => wrong.push(format!("{path} is not listed")),
         }
     }
-    let missing = said.keys().filter(|path| !opened.files.contains_key(**path));
+    let missing = said
+        .keys()
+        .filter(|path| !opened.files.contains_key(**path));
     wrong.extend(missing.map(|path| format!("{path} is missing")));
     let (state, text) = match (wrong.is_empty(), edited.is_empty()) {
         (false, _) => (State::Failed, wrong.join("; ")),

@@ -104,7 +104,8 @@ fn link_complaints(body: &str) -> Vec<String> {
             complaints.push(format!("`Fixes{issue}` names no issue"));
         }
     }
-    for word in body.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '<' | '>' | '`')) {
+    for word in body.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '<' | '>' | '`'))
+    {
         if let Some((scheme, rest)) = word.split_once("://") {
             let host = rest.split(['/', ':', '?', '#']).next().unwrap_or_default();
             let known = HOSTS
@@ -113,7 +114,9 @@ fn link_complaints(body: &str) -> Vec<String> {
             if scheme != "https" {
                 complaints.push(format!("{word} is not https"));
             } else if !known {
-                complaints.push(format!("{word} leads to a host that reviewers do not expect"));
+                complaints.push(format!(
+                    "{word} leads to a host that reviewers do not expect"
+                ));
             }
         } else if is_local(word) {
             complaints.push(format!("{word} is a path of one machine"));
@@ -140,9 +143,17 @@ fn is_issue(text: &str) -> bool {
 }
 
 fn is_local(word: &str) -> bool {
-    ["/home/", "/root/", "/Users/", "/tmp/", "/work/", "/var/", "/private/"]
-        .iter()
-        .any(|folder| word.contains(folder))
+    [
+        "/home/",
+        "/root/",
+        "/Users/",
+        "/tmp/",
+        "/work/",
+        "/var/",
+        "/private/",
+    ]
+    .iter()
+    .any(|folder| word.contains(folder))
 }
 
 fn length_complaints(body: &str) -> Vec<String> {
@@ -209,7 +220,10 @@ mod tests {
         assert!(failed(&good(), Trust::Hardware).is_empty());
         assert_eq!(failed(&good(), Trust::Simulated), ["sections"]);
         assert_eq!(
-            failed(&good().replace("## Lint\n\nwords", "## Lint\n"), Trust::Hardware),
+            failed(
+                &good().replace("## Lint\n\nwords", "## Lint\n"),
+                Trust::Hardware
+            ),
             ["sections"]
         );
         for (fault, name) in [
@@ -234,7 +248,10 @@ mod tests {
     fn titles_and_messages() {
         assert!(title_complaints("[MPS] Keep it").is_empty());
         assert_eq!(title_complaints("Keep it.").len(), 2);
-        assert_eq!(title_complaints(&format!("[MPS] {}", "x".repeat(80))).len(), 1);
+        assert_eq!(
+            title_complaints(&format!("[MPS] {}", "x".repeat(80))).len(),
+            1
+        );
         assert_eq!(message_complaints("a: b\n\n\n---\n").len(), 1);
         let long = format!("a: b\n\n{}\n---\n{}\n", "x".repeat(81), "y".repeat(200));
         assert_eq!(message_complaints(&long).len(), 1);

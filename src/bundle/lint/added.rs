@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn added_lines_are_numbered_in_the_new_file() {
-        let patch = b"--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+C\n d\n@@ -9,1 +10,2 @@\n i\n+j\n";
+        let patch =
+            b"--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+C\n d\n@@ -9,1 +10,2 @@\n i\n+j\n";
         let files = added(patch);
         let lines = &files[&TreePath::new("x").unwrap()];
         assert_eq!(lines.0, [2, 3, 11]);

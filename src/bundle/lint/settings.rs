@@ -31,9 +31,8 @@ const COLUMNS: usize = 120;
 impl Settings {
     /// Reads them through `file`, which gives a file of the tree.
     pub fn read(mut file: impl FnMut(&str) -> Option<Vec<u8>>) -> Self {
-        let mut text = |path: &str| {
-            file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        };
+        let mut text =
+            |path: &str| file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let lintrunner = text(".lintrunner.toml").unwrap_or_default();
         let binaries = text("tools/linter/adapters/s3_init_config.json").unwrap_or_default();
         let flake8 = text(".flake8").unwrap_or_default();
@@ -199,7 +198,10 @@ mod tests {
         assert_eq!(settings.version("clang-format"), Some("17.0.6"));
         assert_eq!(settings.version("ruff"), Some("0.7.4"));
         assert_eq!(settings.version("flake8"), None);
-        assert_eq!((settings.python_columns, settings.native_columns), (100, 110));
+        assert_eq!(
+            (settings.python_columns, settings.native_columns),
+            (100, 110)
+        );
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 /// Their answers.
 pub(super) fn lints(subject: &Subject<'_>, settings: &Settings) -> Vec<Lint> {
-    let each_line = |name: &str, code: &dyn Fn(&TreePath) -> &'static str, complaint: &dyn Fn(&TreePath, &[u8]) -> Option<String>| {
+    let each_line = |name: &str,
+                     code: &dyn Fn(&TreePath) -> &'static str,
+                     complaint: &dyn Fn(&TreePath, &[u8]) -> Option<String>| {
         let mut findings = Vec::new();
         let mut extent = 0_usize;
         for (path, (bytes, added)) in &subject.files {
@@ -186,7 +188,9 @@ mod tests {
                     Answer::Found { findings } => findings,
                     Answer::Clean { .. } | Answer::NotRun { .. } => Vec::new(),
                 };
-                let lines = found.into_iter().map(|finding| (finding.line, finding.text));
+                let lines = found
+                    .into_iter()
+                    .map(|finding| (finding.line, finding.text));
                 (lint.name, lines.collect())
             })
             .collect()

@@ -11,15 +11,12 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Their answers.
-pub(super) fn lints(
-    subject: &Subject<'_>,
-    settings: &Settings,
-) -> Result<Vec<Lint>, ProcessError> {
-    Ok(vec![
-        tool(&CLANG_FORMAT, subject, settings)?,
-        tool(&RUFF, subject, settings)?,
-        tool(&FLAKE8, subject, settings)?,
-    ])
+pub(super) fn lints(subject: &Subject<'_>, settings: &Settings) -> Result<Vec<Lint>, ProcessError> {
+    let mut lints = Vec::new();
+    for tool in [&CLANG_FORMAT, &RUFF, &FLAKE8] {
+        lints.extend(ask(tool, subject, settings)?);
+    }
+    Ok(lints)
 }
 
 /// A program that lints.
@@ -29,6 +26,10 @@ struct Tool {
     code: &'static str,
     /// The settings that it reads.
     settings: &'static str,
+    /// The endings of the files that it understands.
+    endings: &'static [&'static str],
+    /// What a reader must know of its answer.
+    remark: &'static str,
     /// Complaints about one file, or why it could not tell.
     ask: fn(&Question<'_>) -> Result<Result<Vec<Finding>, String>, ProcessError>,
 }
@@ -37,19 +38,24 @@ const CLANG_FORMAT: Tool = Tool {
     name: "clang-format",
     code: "CLANGFORMAT",
     settings: ".clang-format",
+    endings: &[".h", ".hpp", ".c", ".cc", ".cpp", ".m", ".mm", ".metal"],
+    remark: "",
     ask: clang_format,
 };
 const RUFF: Tool = Tool {
     name: "ruff",
     code: "RUFF",
     settings: "pyproject.toml",
+    endings: &[".py", ".pyi"],
+    remark: "",
     ask: ruff,
 };
-/// Without upstream's plugins of it: what they add is not asked.
 const FLAKE8: Tool = Tool {
     name: "flake8",
     code: "FLAKE8",
     settings: ".flake8",
+    endings: &[".py", ".pyi"],
+    remark: " without upstream's plugins",
     ask: flake8,
 };
 
@@ -61,47 +67,57 @@ struct Question<'q> {
     added: &'q super::Added,
 }
 
-fn tool(
+/// What a tool says; nothing where no file is of its kind.
+fn ask(
     tool: &Tool,
     subject: &Subject<'_>,
     settings: &Settings,
-) -> Result<Lint, ProcessError> {
+) -> Result<Option<Lint>, ProcessError> {
     let files: Vec<_> = subject
         .files
         .iter()
         .filter(|(path, (_, added))| settings.covers(tool.code, path) && !added.0.is_empty())
+        .filter(|(path, _)| {
+            tool.endings
+                .iter()
+                .any(|ending| path.as_str().ends_with(ending))
+        })
         .collect();
     if files.is_empty() {
-        return Ok(Lint::of(tool.name, Vec::new(), "no file of its kind".to_owned()));
+        return Ok(None);
     }
     let wanted = settings.version(tool.name);
     let requirement = match wanted {
         Some(version) => format!("{}=={version}", tool.name),
         None => tool.name.to_owned(),
     };
-    let not_run = |reason: String| Lint {
-        name: tool.name.to_owned(),
-        answer: Answer::NotRun {
-            reason,
-            mend: format!("python3 -m pip install {requirement}"),
-        },
+    let not_run = |reason: String| {
+        Ok(Some(Lint {
+            name: tool.name.to_owned(),
+            answer: Answer::NotRun {
+                reason,
+                mend: format!("python3 -m pip install {requirement}"),
+            },
+        }))
     };
     let Some(version) = installed(tool.name)? else {
-        return Ok(not_run("it is not on the path".to_owned()));
+        return not_run("it is not on the path".to_owned());
     };
     if let Some(wanted) = wanted
         && version != wanted
     {
-        return Ok(not_run(format!(
+        return not_run(format!(
             "version {version} is on the path, upstream runs {wanted}"
-        )));
+        ));
     }
     let Some(text) = settings.files.get(tool.settings) else {
-        return Ok(not_run(format!("the tree has no {}", tool.settings)));
+        return not_run(format!("the tree has no {}", tool.settings));
     };
     let folder = match staged(tool.settings, text, &files) {
         Ok(folder) => folder,
-        Err(error) => return Ok(not_run(format!("cannot write a copy of the files: {error}"))),
+        Err(error) => {
+            return not_run(format!("cannot write a copy of the files: {error}"));
+        }
     };
     let mut findings = Vec::new();
     let mut lines = 0;
@@ -115,11 +131,15 @@ fn tool(
         };
         match (tool.ask)(&question)? {
             Ok(found) => findings.extend(found),
-            Err(reason) => return Ok(not_run(reason)),
+            Err(reason) => return not_run(reason),
         }
     }
-    let name = format!("{} {version}", tool.name);
-    Ok(Lint::of(&name, findings, format!("{lines} added lines")))
+    let name = format!("{} {version}{}", tool.name, tool.remark);
+    Ok(Some(Lint::of(
+        &name,
+        findings,
+        format!("{lines} added lines"),
+    )))
 }
 
 /// The version that a program says it has; nothing where there is none.
@@ -135,7 +155,10 @@ fn installed(name: &str) -> Result<Option<String>, ProcessError> {
 fn version_in(text: &str) -> Option<String> {
     text.split_whitespace()
         .find(|word| {
-            word.contains('.') && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+            word.contains('.')
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit() || byte == b'.')
         })
         .map(str::to_owned)
 }
@@ -194,7 +217,14 @@ fn clang_format(question: &Question<'_>) -> Result<Result<Vec<Finding>, String>,
 
 fn ruff(question: &Question<'_>) -> Result<Result<Vec<Finding>, String>, ProcessError> {
     let finished = Program::new("ruff")
-        .args(["check", "--no-cache", "--config", "pyproject.toml", "--output-format", "json"])
+        .args([
+            "check",
+            "--no-cache",
+            "--config",
+            "pyproject.toml",
+            "--output-format",
+            "json",
+        ])
         .arg(question.path.as_str())
         .folder(question.folder)
         .limit(LIMIT)
@@ -257,7 +287,11 @@ fn flake8(question: &Question<'_>) -> Result<Result<Vec<Finding>, String>, Proce
 }
 
 fn failure(name: &str, finished: &Finished) -> String {
-    format!("{name} ended with {}: {}", finished.status, finished.tail(3))
+    format!(
+        "{name} ended with {}: {}",
+        finished.status,
+        finished.tail(3)
+    )
 }
 
 #[cfg(test)]
