@@ -5,6 +5,7 @@
 //! ([`verdict`]), reported ([`report`]) and bundled for upstream ([`bundle`]). Only [`cli`] prints.
 pub mod build;
 pub mod bundle;
+pub mod calibrate;
 pub mod cli;
 pub mod compare;
 pub mod device;

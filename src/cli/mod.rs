@@ -1,6 +1,7 @@
 //! The command line: one file per command. Only this module prints.
 mod apply;
 mod bundle;
+mod calibrate;
 mod check;
 mod completions;
 mod console;
@@ -61,6 +62,7 @@ enum Command {
     Check(check::Arguments),
     Verify(Box<verify::Arguments>),
     Merge(merge::Arguments),
+    Calibrate(calibrate::Arguments),
     Report(report::Arguments),
     Bundle(bundle::Arguments),
     Scenarios(scenarios::Arguments),
@@ -98,6 +100,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(own) => check::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
         Command::Merge(own) => merge::run(&arguments.global, own, &console),
+        Command::Calibrate(own) => calibrate::run(&arguments.global, own, &console),
         Command::Report(own) => report::run(&arguments.global, own, &console),
         Command::Bundle(own) => bundle::run(&arguments.global, own, &console),
         Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),

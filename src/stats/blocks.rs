@@ -53,6 +53,8 @@ pub struct Blocks {
     pub backwards: usize,
     /// The longest distance between two used samples.
     pub widest: f64,
+    /// The smallest amount by which the value ever changed, from nothing at first: the pieces that the figure comes in.
+    pub grain: Option<f64>,
     /// Highest used value.
     pub peak: Option<f64>,
     /// Last used value.
@@ -83,6 +85,10 @@ impl Blocks {
             }
             before = Some(x);
             blocks.used += 1;
+            let change = (y - blocks.last.unwrap_or(0.0)).abs();
+            if change > 0.0 {
+                blocks.grain = Some(blocks.grain.map_or(change, |grain| grain.min(change)));
+            }
             blocks.last = Some(y);
             blocks.peak = Some(blocks.peak.map_or(y, |peak| peak.max(y)));
             xs.push(x);
@@ -154,6 +160,22 @@ mod tests {
         let mut uneven: Vec<_> = line(3000).into_iter().step_by(6).collect();
         uneven.push((2999.0, 8.0));
         assert_eq!(flaw(&uneven), None);
+    }
+
+    #[test]
+    fn the_pieces_of_a_figure() {
+        let grain = |levels: &[f64]| {
+            let samples: Vec<_> = levels
+                .iter()
+                .enumerate()
+                .map(|(x, y)| (x as f64, *y))
+                .collect();
+            Blocks::of(&samples, 8).grain
+        };
+        assert_eq!(grain(&[24.0, 24.0, 32.0, 48.0]), Some(8.0));
+        // never moved: it may come in pieces of any size up to its own
+        assert_eq!(grain(&[24.0, 24.0]), Some(24.0));
+        assert_eq!(grain(&[0.0, 0.0]), None);
     }
 
     proptest! {

@@ -10,8 +10,11 @@ pub struct Contrast {
     pub halves: Option<[f64; 2]>,
     /// Growth that only the second hides in steps that were taken out of its fit, per x.
     pub hidden: f64,
-    /// The smallest difference that this pair alone would show.
+    /// The smallest difference that this pair alone would show, were it not for `floor`.
     pub detectable: f64,
+    /// Growth that can hide below one piece of the figure, however quiet it is: memory that comes in segments of megabytes
+    /// does not move for a while.
+    pub floor: f64,
     /// Whether this pair alone shows growth: beyond the budget, beyond everything else that the curve does, all along, and not
     /// slowing down.
     pub evident: bool,
@@ -37,6 +40,11 @@ pub fn contrast(before: &Analysis, after: &Analysis, budget: f64) -> Option<Cont
             && apart.slope.is_some_and(|slope| slope.estimate > budget)
     });
     let hidden = after.hidden() - before.hidden();
+    let floor = if after.span > 0.0 {
+        before.grain.min(after.grain) / after.span
+    } else {
+        f64::INFINITY
+    };
     let detectable = [Some(after), apart.as_ref()]
         .into_iter()
         .flatten()
@@ -50,6 +58,7 @@ pub fn contrast(before: &Analysis, after: &Analysis, budget: f64) -> Option<Cont
             .map(|(after, before)| [after[0] - before[0], after[1] - before[1]]),
         hidden,
         detectable,
+        floor,
         evident: by_itself || by_difference,
     })
 }
@@ -76,7 +85,7 @@ mod tests {
         let found = of(teeth, |x| teeth(x) + 40.0 * x);
         assert!(found.evident, "{found:?}");
         assert!((found.difference - 40.0).abs() < 1e-6);
-        assert!(found.detectable < 1.0);
+        assert!(found.detectable < 1.0 && found.floor < 5.0, "{found:?}");
         assert!(!of(teeth, teeth).evident);
     }
 

@@ -42,6 +42,8 @@ pub struct Analysis {
     pub steps: Vec<Step>,
     /// By how much growth multiplied when the run doubled, see [`doubling::within`].
     pub doubling: Option<f64>,
+    /// The pieces that the figure comes in, see [`Blocks::grain`].
+    pub grain: f64,
     /// The smallest growth that this curve alone would have shown, in units of y per x: what stands out from its range, or
     /// what its steps could hide, whichever is greater.
     pub minimal_detectable: Option<f64>,
@@ -75,6 +77,7 @@ pub fn analyse(samples: &[(f64, f64)], budget: f64) -> Analysis {
         steady: false,
         steps: Vec::new(),
         doubling: None,
+        grain: blocks.grain.unwrap_or(0.0),
         minimal_detectable: None,
         peak: blocks.peak,
         last: blocks.last,

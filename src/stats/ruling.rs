@@ -131,12 +131,17 @@ fn detectable(contrasts: &[Contrast], noise: Option<&Noise>) -> f64 {
     let looked = sequential::looked_at(contrasts.len());
     if looked > 0 {
         let seen = Noise::around_center(&differences);
+        let floors: Vec<f64> = contrasts.iter().map(|pair| pair.floor).collect();
         // measured on equal arms where that was done, else from these pairs: their center does not matter
         return noise
             .or(seen.as_ref())
-            .map_or(f64::INFINITY, |noise| noise.detectable(looked));
+            .map_or(f64::INFINITY, |noise| noise.detectable(looked))
+            .max(median(&floors).unwrap_or(f64::INFINITY));
     }
-    let alone: Vec<f64> = contrasts.iter().map(|pair| pair.detectable).collect();
+    let alone: Vec<f64> = contrasts
+        .iter()
+        .map(|pair| pair.detectable.max(pair.floor))
+        .collect();
     let Some(alone) = median(&alone) else {
         return f64::INFINITY;
     };
@@ -160,6 +165,7 @@ mod tests {
             halves: Some([difference, difference]),
             hidden: 0.0,
             detectable: 1.0,
+            floor: 0.0,
             evident: false,
         }
     }

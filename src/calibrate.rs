@@ -1,0 +1,76 @@
+//! The test bench of the statistics: how often the verdict on growth cries wolf on curves without a leak, and how often it
+//! finds one of twice the size that it states, by itself and beside other rules. The rules that are judged here are those that
+//! `verify` uses, not copies of them.
+pub mod experiment;
+pub mod family;
+mod random;
+pub mod recorded;
+pub mod rivals;
+pub mod source;
+pub mod table;
+
+use experiment::Row;
+use serde::{Deserialize, Serialize};
+use source::Source;
+
+/// The schema name of [`Calibration`].
+pub const SCHEMA: &str = "umpatch.calibrate/1";
+
+/// What to try.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The kinds of curves.
+    pub sources: Vec<Source>,
+    /// Pairs of processes of each design.
+    pub pairs: Vec<usize>,
+    /// Trials of each row, with equal arms and with a leak each.
+    pub trials: u64,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+/// All rows, and how they were made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The command that makes it again.
+    pub command: String,
+    /// The version of umpatch.
+    pub umpatch: String,
+    /// Trials of each row.
+    pub trials: u64,
+    /// The seed.
+    pub seed: u64,
+    /// Whether every row holds.
+    pub holds: bool,
+    /// One row for each kind of curve and design.
+    pub rows: Vec<Row>,
+    /// Real leaks of known sizes, recorded, and how often they are found.
+    #[serde(default)]
+    pub injected: Vec<recorded::Injected>,
+}
+
+/// Runs all experiments; `done` hears of each row.
+#[must_use]
+pub fn run(plan: &Plan, command: &str, done: &dyn Fn(&Row)) -> Calibration {
+    let mut rows = Vec::new();
+    for source in &plan.sources {
+        for pairs in &plan.pairs {
+            if let Some(row) = experiment::row(source, *pairs, plan.trials, plan.seed) {
+                done(&row);
+                rows.push(row);
+            }
+        }
+    }
+    Calibration {
+        schema: SCHEMA.to_owned(),
+        command: command.to_owned(),
+        umpatch: env!("CARGO_PKG_VERSION").to_owned(),
+        trials: plan.trials,
+        seed: plan.seed,
+        holds: !rows.is_empty() && rows.iter().all(Row::holds),
+        rows,
+        injected: Vec::new(),
+    }
+}
