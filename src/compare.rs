@@ -13,6 +13,7 @@ use crate::run::recorded::Recorded;
 use crate::run::tests;
 use crate::stats::counter::{rate_after_half, runs_backwards};
 use crate::stats::curve::analyse;
+use crate::stats::ruling::Repeats;
 use crate::verdict::{self, Evidence, Pair, Process, ScenarioEvidence, ScenarioJudgement};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -86,7 +87,7 @@ pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, Compare
         scenarios: recorded
             .scenarios
             .iter()
-            .map(|definition| scenario_evidence(folder, definition, &recorded))
+            .map(|definition| scenario_evidence(folder, definition, &recorded, header.trust))
             .collect(),
         tests: found.tests,
         test_reasons: found.reasons,
@@ -138,6 +139,7 @@ fn scenario_evidence(
     folder: &Path,
     definition: &Definition,
     recorded: &Recorded,
+    trust: Trust,
 ) -> ScenarioEvidence {
     let mut pairs: BTreeMap<u32, Pair> = BTreeMap::new();
     let of_scenario = || {
@@ -168,7 +170,15 @@ fn scenario_evidence(
         pairs: pairs.into_values().collect(),
         steps: of_scenario().find_map(|job| job.steps),
         detect: None,
-        noise: None,
+        repeats: repeats(trust),
+    }
+}
+
+/// On the simulated device a seed decides what is allocated when; a real one is only known as far as it was measured.
+fn repeats(trust: Trust) -> Repeats {
+    match trust {
+        Trust::Simulated | Trust::Rehearsed => Repeats::Exactly,
+        Trust::Hardware | Trust::Paravirtual => Repeats::Unknown,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::report::document::{Goal, Reason, Tests, Trust, Verdict};
 use crate::run::job::{Definition, JobResult};
 use crate::stats::curve::Analysis;
-use crate::stats::noise::Noise;
+use crate::stats::ruling::Repeats;
 pub use scenario::{ScenarioJudgement, growth_budget, judge_scenario};
 
 /// What a run has to be worse by before it counts. Each is stated with its reason; the goals of the patch set are stricter
@@ -78,8 +78,8 @@ pub struct ScenarioEvidence {
     pub steps: Option<u64>,
     /// Growth in bytes per step that the user wants found; absent: what the baseline's size makes of it.
     pub detect: Option<f64>,
-    /// What equal arms differ by in this scenario on this machine, where that was measured.
-    pub noise: Option<Noise>,
+    /// What is known of how much equal arms differ in this scenario on this machine.
+    pub repeats: Repeats,
 }
 
 /// Both arms with one seed.

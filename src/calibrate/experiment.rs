@@ -6,7 +6,7 @@ use crate::stats::curve::analyse;
 use crate::stats::noise::Noise;
 use crate::stats::proportion::wilson;
 use crate::stats::robust::median;
-use crate::stats::ruling::{Growth, Ruling, rule};
+use crate::stats::ruling::{Growth, Repeats, Ruling, rule};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -142,11 +142,12 @@ pub fn measure(pairs: &[EqualPair]) -> Option<Noise> {
 }
 
 fn one(pairs: &[EqualPair], noise: &Noise) -> Trial {
+    let repeats = Repeats::Within(*noise);
     // equal arms are judged as strictly as can be: any growth counts
-    let equal = rule(&contrasts(pairs, 0.0, 0.0), 0.0, Some(noise));
+    let equal = rule(&contrasts(pairs, 0.0, 0.0), 0.0, &repeats);
     let detectable = equal.detectable.max(FINEST);
     let leak = 2.0 * detectable;
-    let leaking = rule(&contrasts(pairs, leak, detectable), detectable, Some(noise));
+    let leaking = rule(&contrasts(pairs, leak, detectable), detectable, &repeats);
     let rivals = match pairs.first() {
         Some(pair) => {
             let bytes = |curve: &Curve| curve.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>();

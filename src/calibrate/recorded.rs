@@ -5,7 +5,7 @@ use crate::error::Explain;
 use crate::exit::Exit;
 use crate::stats::contrast::contrast;
 use crate::stats::curve::analyse;
-use crate::stats::ruling::{Basis, Ruling, rule};
+use crate::stats::ruling::{Basis, Repeats, Ruling, rule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -181,7 +181,8 @@ impl Recording {
             })
             .collect();
         let noise = measure(&self.equal_pairs(scenario, figure));
-        let growth = rule(&contrasts, budget, noise.as_ref());
+        let repeats = noise.map_or(Repeats::Unknown, Repeats::Within);
+        let growth = rule(&contrasts, budget, &repeats);
         Some(Injected {
             scenario: scenario.to_owned(),
             figure: name.to_owned(),

@@ -31,12 +31,14 @@ pub fn contrast(before: &Analysis, after: &Analysis, budget: f64) -> Option<Cont
     let by_itself = after.shape == Shape::Growing
         && after.steady
         && difference > budget
+        && !bends(after)
         && seen.low > known.high
         // where the baseline grows all the same, it has to be a different growth
         && (before.shape != Shape::Growing || seen.low > 2.0 * known.high.max(0.0));
     let by_difference = apart.as_ref().is_some_and(|apart| {
         apart.shape == Shape::Growing
             && apart.steady
+            && !bends(apart)
             && apart.slope.is_some_and(|slope| slope.estimate > budget)
     });
     let hidden = after.hidden() - before.hidden();
@@ -61,6 +63,13 @@ pub fn contrast(before: &Analysis, after: &Analysis, budget: f64) -> Option<Cont
         floor,
         evident: by_itself || by_difference,
     })
+}
+
+/// Whether a curve gives any sign of a cache that fills: less growth in its second half than in its second quarter, and less
+/// in the later part of what counts than in the earlier. A leak has the second of these half of the time, never the first.
+fn bends(curve: &Analysis) -> bool {
+    curve.doubling.is_some_and(|ratio| ratio < 1.0)
+        && curve.halves.is_some_and(|[early, late]| late < early)
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// How surely the standard deviation of few pairs is not underestimated.
 const CONFIDENCE: f64 = 0.95;
-/// A single pair stands out from equal arms by this many standard deviations.
-pub(super) const FEW_PAIRS: f64 = 2.0;
+/// A pair shows growth by itself from this many standard deviations on, by experiment (fixtures/calibration).
+pub(super) const FEW_PAIRS: f64 = 5.0;
 /// A leak of twice the detectable size outweighs the greatest difference that equal arms ever showed.
 const GREATEST: f64 = 0.55;
 /// Standard deviations of the pairs' differences that the growth has to have so that the looks up to that one find it with a
 /// chance of 95%. After 8 pairs: all of them must be positive, Φ(z)⁸ = 0.95; later ones by simulation, rounded up (a test
 /// repeats it).
-const STANDARD: [(usize, f64); 4] = [(8, 2.5), (12, 2.0), (16, 1.65), (24, 1.25)];
+const STANDARD: [(usize, f64); 4] = [(8, 2.55), (12, 2.1), (16, 1.75), (24, 1.35)];
 
 /// The differences of equal arms, summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -63,9 +63,21 @@ pub struct Growth {
     pub detectable: f64,
 }
 
-/// Draws the conclusion. `noise` is what equal arms differ by on this machine, where it was measured.
+/// What is known of how much two runs of the same program differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Repeats {
+    /// Not at all: a seed decides everything, or close to it.
+    #[default]
+    Exactly,
+    /// By this much, as measured on equal arms.
+    Within(Noise),
+    /// Nobody knows: few pairs then clear nobody.
+    Unknown,
+}
+
+/// Draws the conclusion.
 #[must_use]
-pub fn rule(contrasts: &[Contrast], budget: f64, noise: Option<&Noise>) -> Growth {
+pub fn rule(contrasts: &[Contrast], budget: f64, repeats: &Repeats) -> Growth {
     let differences: Vec<f64> = contrasts.iter().map(|pair| pair.difference).collect();
     let evident = contrasts.iter().filter(|pair| pair.evident).count();
     let difference = hodges_lehmann(&differences);
@@ -76,7 +88,7 @@ pub fn rule(contrasts: &[Contrast], budget: f64, noise: Option<&Noise>) -> Growt
         p: p_greater(&differences),
         evident,
         pairs: contrasts.len(),
-        detectable: detectable(contrasts, noise),
+        detectable: detectable(contrasts, repeats),
     };
     let estimate = difference.map_or(0.0, |found| found.estimate);
     let mut decide = |ruling, basis| {
@@ -126,15 +138,18 @@ fn hides(contrasts: &[Contrast], budget: f64) -> bool {
     2 * hidden > contrasts.len()
 }
 
-fn detectable(contrasts: &[Contrast], noise: Option<&Noise>) -> f64 {
+fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
     let differences: Vec<f64> = contrasts.iter().map(|pair| pair.difference).collect();
     let looked = sequential::looked_at(contrasts.len());
     if looked > 0 {
         let seen = Noise::around_center(&differences);
         let floors: Vec<f64> = contrasts.iter().map(|pair| pair.floor).collect();
         // measured on equal arms where that was done, else from these pairs: their center does not matter
+        let noise = match repeats {
+            Repeats::Within(noise) => Some(*noise),
+            Repeats::Exactly | Repeats::Unknown => seen,
+        };
         return noise
-            .or(seen.as_ref())
             .map_or(f64::INFINITY, |noise| noise.detectable(looked))
             .max(median(&floors).unwrap_or(f64::INFINITY));
     }
@@ -150,7 +165,11 @@ fn detectable(contrasts: &[Contrast], noise: Option<&Noise>) -> f64 {
         .iter()
         .copied()
         .fold(f64::NEG_INFINITY, f64::max);
-    let between = noise.map_or(0.0, |noise| noise::FEW_PAIRS * noise.deviation);
+    let between = match repeats {
+        Repeats::Exactly => 0.0,
+        Repeats::Within(noise) => noise::FEW_PAIRS * noise.deviation,
+        Repeats::Unknown => f64::INFINITY,
+    };
     alone.max((highest - lowest) / 2.0).max(between)
 }
 
@@ -171,7 +190,7 @@ mod tests {
     }
 
     fn ruled(contrasts: &[Contrast], budget: f64) -> (Ruling, Basis) {
-        let growth = rule(contrasts, budget, None);
+        let growth = rule(contrasts, budget, &Repeats::Exactly);
         (growth.ruling, growth.basis)
     }
 
@@ -236,8 +255,13 @@ mod tests {
     fn what_equal_arms_differ_by_limits_what_can_be_said() {
         let quiet = vec![pair(0.0); 2];
         let noise = Noise::of(&[-40.0, 10.0, 35.0, -5.0, 20.0, -22.0, 3.0, 17.0]).unwrap();
-        assert_eq!(rule(&quiet, 5.0, Some(&noise)).ruling, Ruling::Undecided);
-        assert_eq!(rule(&quiet, 500.0, Some(&noise)).ruling, Ruling::Bounded);
+        let ruling = |budget, repeats: &Repeats| rule(&quiet, budget, repeats).ruling;
+        assert_eq!(ruling(5.0, &Repeats::Within(noise)), Ruling::Undecided);
+        assert_eq!(ruling(500.0, &Repeats::Within(noise)), Ruling::Bounded);
+        assert_eq!(ruling(500.0, &Repeats::Exactly), Ruling::Bounded);
+        assert_eq!(ruling(500.0, &Repeats::Unknown), Ruling::Undecided);
+        let many = vec![pair(0.0); 8];
+        assert_eq!(rule(&many, 5.0, &Repeats::Unknown).ruling, Ruling::Bounded);
     }
 
     proptest! {
@@ -253,7 +277,7 @@ mod tests {
                     ..pair(*difference)
                 })
                 .collect();
-            let growth = rule(&contrasts, budget, None);
+            let growth = rule(&contrasts, budget, &Repeats::Exactly);
             if growth.ruling == Ruling::Bounded {
                 prop_assert!(growth.detectable <= budget);
             }

@@ -4,7 +4,7 @@ use crate::run::job::{Class, Outcome};
 use crate::stats::contrast::{Contrast, contrast};
 use crate::stats::curve::{Analysis, FEWEST, Shape};
 use crate::stats::robust::median;
-use crate::stats::ruling::{Basis, Growth, Ruling, rule};
+use crate::stats::ruling::{Basis, Growth, Repeats, Ruling, rule};
 use crate::verdict::{Process, ScenarioEvidence, threshold};
 
 /// The growth that counts for a pair, in bytes per step.
@@ -95,7 +95,7 @@ impl Figure {
 pub(super) fn driver(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)]) -> Growth {
     let budget = budget(evidence, pairs);
     let contrasts = Figure::Driver.contrasts(pairs, budget);
-    rule(&contrasts, budget, evidence.noise.as_ref())
+    rule(&contrasts, budget, &evidence.repeats)
 }
 
 pub(super) fn growth(
@@ -116,7 +116,11 @@ pub(super) fn growth(
         other_arm(pairs, budget, seen);
     }
     // what live tensors hold says what the driver's large pieces hide; a device may not tell it
-    let live = rule(&Figure::Live.contrasts(pairs, budget), budget, None);
+    let live = rule(
+        &Figure::Live.contrasts(pairs, budget),
+        budget,
+        &Repeats::Exactly,
+    );
     if live.ruling == Ruling::Grows && found.ruling != Ruling::Grows {
         seen.worse.push(grows(Figure::Live, &live, pairs));
     }
@@ -215,7 +219,11 @@ fn other_arm(pairs: &[(&Process, &Process)], budget: f64, seen: &mut Observation
         return;
     }
     let turned: Vec<(&Process, &Process)> = pairs.iter().map(|pair| (pair.1, pair.0)).collect();
-    let mended = rule(&Figure::Driver.contrasts(&turned, budget), budget, None);
+    let mended = rule(
+        &Figure::Driver.contrasts(&turned, budget),
+        budget,
+        &Repeats::Exactly,
+    );
     if mended.ruling == Ruling::Grows {
         let slopes: Vec<f64> = pairs.iter().filter_map(|pair| slope(pair.0)).collect();
         seen.better.push(format!(
