@@ -1,6 +1,6 @@
 //! From a run folder to its report: reads the journal and the curves, measures, judges, and fills the document. The only
 //! source of a report, so that a run in one piece, a resumed one and `umpatch report` cannot differ.
-mod curves;
+pub(crate) mod curves;
 
 use crate::error::Explain;
 use crate::exit::Exit;

@@ -3,6 +3,7 @@
 //! The modules read as the pipeline: where a tree comes from ([`upstream`]), what the patches are ([`series`]), how they
 //! are applied ([`engine`]), built ([`build`]) for a [`device`], run ([`run`]), measured ([`stats`]), [`compare`]d, judged
 //! ([`verdict`]), reported ([`report`]) and bundled for upstream ([`bundle`]). Only [`cli`] prints.
+pub mod baseline;
 pub mod build;
 pub mod bundle;
 pub mod calibrate;

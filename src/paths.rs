@@ -10,6 +10,24 @@ pub fn cache() -> PathBuf {
     cache_from(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }
 
+/// The folder of what cannot be made again: `$UMPATCH_DATA`, else `$XDG_DATA_HOME/umpatch`, else `~/.local/share/umpatch`.
+///
+/// Sub-folders: `baselines/` (recorded runs), `noise/` (what equal arms differ by, by machine).
+#[must_use]
+pub fn data() -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = variable("UMPATCH_DATA") {
+        return PathBuf::from(folder);
+    }
+    if let Some(folder) = variable("XDG_DATA_HOME") {
+        return PathBuf::from(folder).join("umpatch");
+    }
+    match variable("HOME") {
+        Some(home) => PathBuf::from(home).join(".local/share/umpatch"),
+        None => std::env::temp_dir().join("umpatch-data"),
+    }
+}
+
 fn cache_from(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> PathBuf {
     if let Some(folder) = variable("UMPATCH_CACHE") {
         return PathBuf::from(folder);

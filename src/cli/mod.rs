@@ -1,5 +1,6 @@
 //! The command line: one file per command. Only this module prints.
 mod apply;
+mod baseline;
 mod bundle;
 mod calibrate;
 mod check;
@@ -62,6 +63,7 @@ enum Command {
     Check(check::Arguments),
     Verify(Box<verify::Arguments>),
     Merge(merge::Arguments),
+    Baseline(baseline::Arguments),
     Calibrate(calibrate::Arguments),
     Report(report::Arguments),
     Bundle(bundle::Arguments),
@@ -100,6 +102,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(own) => check::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
         Command::Merge(own) => merge::run(&arguments.global, own, &console),
+        Command::Baseline(own) => baseline::run(&arguments.global, own, &console),
         Command::Calibrate(own) => calibrate::run(&arguments.global, own, &console),
         Command::Report(own) => report::run(&arguments.global, own, &console),
         Command::Bundle(own) => bundle::run(&arguments.global, own, &console),

@@ -9,17 +9,17 @@ const MOST_BYTES: f64 = (1_u64 << 50) as f64;
 
 /// The columns that the verdict needs, over the steps.
 #[derive(Debug, Default)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     /// Driver memory in bytes; absent when the device never tells.
-    pub(super) driver_bytes: Option<Vec<(f64, f64)>>,
+    pub(crate) driver_bytes: Option<Vec<(f64, f64)>>,
     /// Memory of live tensors in bytes; absent when the device never tells.
-    pub(super) current_bytes: Option<Vec<(f64, f64)>>,
+    pub(crate) current_bytes: Option<Vec<(f64, f64)>>,
     /// MTLBuffers made so far.
-    pub(super) new_buffers: Vec<(f64, f64)>,
+    pub(crate) new_buffers: Vec<(f64, f64)>,
 }
 
 /// Reads a curve; nothing when the file cannot be read or lacks the columns.
-pub(super) fn read(path: &Path) -> Option<Curve> {
+pub(crate) fn read(path: &Path) -> Option<Curve> {
     let mut lines = BufReader::new(File::open(path).ok()?).split(b'\n');
     let head = lines.next()?.ok()?;
     let head = String::from_utf8_lossy(&head).into_owned();

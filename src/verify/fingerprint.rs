@@ -95,7 +95,9 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-fn key(parts: &BTreeMap<String, String>) -> String {
+/// SHA-256 over the parts, in hexadecimal.
+#[must_use]
+pub fn key(parts: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     for (name, value) in parts {
         // lengths first: no two sets of parts can read as the same bytes
