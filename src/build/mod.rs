@@ -8,6 +8,7 @@ mod linking;
 mod package;
 mod pattern;
 mod place;
+pub mod pytorch;
 mod recipe;
 mod staging;
 

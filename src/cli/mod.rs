@@ -1,6 +1,7 @@
 //! The command line: one file per command. Only this module prints.
 mod apply;
 mod baseline;
+mod build;
 mod bundle;
 mod calibrate;
 mod check;
@@ -61,6 +62,7 @@ enum Command {
     Refresh(refresh::Arguments),
     Rebase(rebase::Arguments),
     Check(check::Arguments),
+    Build(build::Arguments),
     Verify(Box<verify::Arguments>),
     Merge(merge::Arguments),
     Baseline(baseline::Arguments),
@@ -100,6 +102,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Refresh(own) => refresh::run(&arguments.global, own, &console),
         Command::Rebase(own) => rebase::run(&arguments.global, own, &console),
         Command::Check(own) => check::run(&arguments.global, own, &console),
+        Command::Build(own) => build::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
         Command::Merge(own) => merge::run(&arguments.global, own, &console),
         Command::Baseline(own) => baseline::run(&arguments.global, own, &console),

@@ -1,6 +1,7 @@
 //! `umpatch verify`.
 use super::{Console, Global, Outcome};
-use crate::device::Wanted;
+use crate::build::pytorch::Layout;
+use crate::device::{self, Device, Host, Wanted};
 use crate::error::Failure;
 use crate::exit::Exit;
 use crate::report::document::{Arms, Report, Verdict};
@@ -55,6 +56,9 @@ pub(super) struct Arguments {
     /// Where it runs
     #[arg(long, value_enum, default_value_t)]
     device: Wanted,
+    /// How both arms of PyTorch are built where the device is a Mac's
+    #[arg(long, value_enum, default_value_t)]
+    arms: Layout,
     /// Verify the patches of this folder instead: a series folder of ours, a quilt series, or plain .patch/.diff files
     #[arg(long, value_name = "DIR")]
     patches_from: Option<PathBuf>,
@@ -200,7 +204,8 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
                     .map(|(baseline, patched)| Arms { baseline, patched }),
             }),
         choice,
-        workers: own.workers.unwrap_or_else(workers),
+        workers: own.workers.unwrap_or_else(|| workers(own.device)),
+        layout: own.arms,
         limit: own.limit.map(Duration::from_secs),
         require_hardware: own.require_hardware,
         provision: if own.provision {
@@ -266,8 +271,12 @@ fn tests(own: &Arguments, durations: &Durations) -> Result<Option<test_suite::Wa
     }))
 }
 
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get().min(8))
+/// A Mac has one GPU: what runs beside each other on it disturbs each other's memory and time.
+fn workers(wanted: Wanted) -> usize {
+    match Host::current().and_then(|host| device::choose(wanted, host)) {
+        Ok(Device::Metal) => 1,
+        _ => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)),
+    }
 }
 
 /// The command without the choice of scenarios.
@@ -287,6 +296,18 @@ fn row_command(global: &Global, own: &Arguments) -> String {
             .map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()))
             .map(|path| path.to_string_lossy().into_owned())
     };
+    option(
+        "--device",
+        match own.device {
+            Wanted::Auto => None,
+            Wanted::Metal => Some("metal".to_owned()),
+            Wanted::Simulated => Some("simulated".to_owned()),
+        },
+    );
+    option(
+        "--arms",
+        (own.arms == Layout::Separate).then(|| "separate".to_owned()),
+    );
     let suite = (own.suite == Suite::Full).then(|| "full".to_owned());
     option("--suite", suite);
     option("--patches-from", path(&own.patches_from));

@@ -173,6 +173,12 @@ const LOW: &str = "PYTORCH_MPS_LOW_WATERMARK_RATIO";
 const DEFAULT_HIGH: f64 = 1.7;
 const DEFAULT_LOW: f64 = 1.4;
 
+/// The watermark ratios of this process's environment, which the programs that it starts will have too.
+#[must_use]
+pub fn watermarks_of_environment() -> Item {
+    watermarks(|name| std::env::var(name).ok())
+}
+
 /// The watermark ratios: a low one above the high one makes PyTorch refuse to start; a high one of 0 turns the limit off.
 fn watermarks(variable: impl Fn(&str) -> Option<String>) -> Item {
     let id = "watermarks";

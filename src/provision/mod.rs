@@ -8,7 +8,9 @@ mod toolchain;
 pub mod torch;
 
 pub use item::{Item, Mend, Need, State};
+pub use machine::watermarks_of_environment;
 pub use mend::{ProvisionError, Step, steps};
+pub use program::on_path;
 pub use recipe::Gcc;
 
 use crate::progress::Progress;

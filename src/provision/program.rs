@@ -1,9 +1,10 @@
 //! Programs on this machine's path.
+use crate::run::rehearsal;
 use std::path::{Path, PathBuf};
 
 /// Where a program is, looked up on the path as the system does.
 #[must_use]
-pub(super) fn on_path(name: &str) -> Option<PathBuf> {
+pub fn on_path(name: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let runs = |path: &Path| {
         std::fs::metadata(path)
@@ -13,7 +14,7 @@ pub(super) fn on_path(name: &str) -> Option<PathBuf> {
         let path = PathBuf::from(name);
         return runs(&path).then_some(path);
     }
-    std::env::split_paths(&std::env::var_os("PATH")?)
+    std::env::split_paths(&rehearsal::search_path()?)
         .map(|folder| folder.join(name))
         .find(|path| runs(path))
 }

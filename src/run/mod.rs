@@ -5,6 +5,7 @@ pub mod job;
 pub mod journal;
 pub mod process;
 pub mod recorded;
+pub mod rehearsal;
 pub mod scenarios;
 pub mod shard;
 pub mod tests;

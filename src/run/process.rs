@@ -4,6 +4,7 @@
 //! file, optional limits on time, silence and memory, and it ends with its whole group when the user interrupts the run.
 pub mod conversation;
 
+use super::rehearsal;
 use crate::error::Explain;
 use crate::exit::Exit;
 use nix::sys::signal::{Signal, killpg};
@@ -41,6 +42,17 @@ pub struct Program {
     idle_limit: Option<Duration>,
     memory_cap: Option<u64>,
     stderr_log: Option<PathBuf>,
+    errors: Errors,
+}
+
+/// Where standard error goes when no log file takes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Errors {
+    /// Into memory.
+    #[default]
+    Apart,
+    /// Where standard output goes, in order.
+    WithOutput,
 }
 
 /// What a program that was started left behind.
@@ -169,6 +181,7 @@ impl Program {
             idle_limit: None,
             memory_cap: None,
             stderr_log: None,
+            errors: Errors::Apart,
         }
     }
 
@@ -225,6 +238,13 @@ impl Program {
     #[must_use]
     pub fn stderr_log(mut self, path: impl Into<PathBuf>) -> Self {
         self.stderr_log = Some(path.into());
+        self
+    }
+
+    /// Sends standard error where standard output goes, in the order in which both were written.
+    #[must_use]
+    pub fn errors_with_output(mut self) -> Self {
+        self.errors = Errors::WithOutput;
         self
     }
 
@@ -324,12 +344,14 @@ impl Program {
                     .map_err(|source| self.lost(source))?;
                 expression.stderr_file(file)
             }
+            None if self.errors == Errors::WithOutput => expression.stderr_to_stdout(),
             None => expression.stderr_capture(),
         };
         if let Some(folder) = &self.folder {
             expression = expression.dir(folder);
         }
-        for (key, value) in &self.environment {
+        // those of the program itself come last: they have the last word
+        for (key, value) in rehearsal::environment().iter().chain(&self.environment) {
             expression = expression.env(key, value);
         }
         Ok(expression)

@@ -128,6 +128,9 @@ pub enum ScenarioError {
     /// The run folder cannot be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The machine is to blame, not the program: nothing that is measured now would count.
+    #[error("{0}")]
+    Halted(Box<dyn Explain + Send + Sync>),
     /// A driver lists no scenario.
     #[error("{} lists no scenario: {output}", program.display())]
     NoList {
@@ -143,6 +146,7 @@ impl Explain for ScenarioError {
         match self {
             Self::Process(error) => error.exit(),
             Self::Journal(error) => error.exit(),
+            Self::Halted(error) => error.exit(),
             Self::NoList { .. } => Exit::PatchOrBuildFailed,
         }
     }
@@ -150,8 +154,42 @@ impl Explain for ScenarioError {
         match self {
             Self::Process(error) => error.hints(),
             Self::Journal(error) => error.hints(),
+            Self::Halted(error) => error.hints(),
             Self::NoList { .. } => Vec::new(),
         }
+    }
+}
+
+/// Looks at each job that has ended, before its result counts.
+pub trait Guard: Sync {
+    /// Whether it counts, after so many attempts.
+    ///
+    /// # Errors
+    /// When the machine is to blame, so that nothing that runs now would count.
+    fn examine(
+        &self,
+        job: &Job,
+        result: &JobResult,
+        attempts: u32,
+    ) -> Result<Standing, ScenarioError>;
+}
+
+/// Whether a result counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Counts,
+    /// The job runs again.
+    Again,
+}
+
+/// Takes every result as it is: a device that is itself a program has nothing that could wedge or sleep.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unguarded;
+
+impl Guard for Unguarded {
+    fn examine(&self, _: &Job, _: &JobResult, _: u32) -> Result<Standing, ScenarioError> {
+        Ok(Standing::Counts)
     }
 }
 
@@ -165,6 +203,8 @@ pub struct Runner<'a> {
     pub drivers: &'a Drivers,
     /// How long a job may take.
     pub limits: Limits,
+    /// Who looks at results before they count.
+    pub guard: &'a dyn Guard,
     /// Processes at a time, at least 1.
     pub workers: usize,
     /// Who wants to know.
@@ -206,14 +246,13 @@ impl Runner<'_> {
     fn run_one(&self, job: &Job) -> Result<(), ScenarioError> {
         self.journal
             .append_unsynced(Event::JobStart { job: job.clone() })?;
-        let mut result = self.attempt(job, self.limits)?;
-        if matches!(result.outcome, Outcome::TimedOut { .. }) {
-            // a busy machine must not look like a hang
-            let patient = Limits {
-                job: self.limits.job * 2,
-                silence: self.limits.silence * 2,
-            };
-            result = self.attempt(job, patient)?;
+        let mut result = self.patiently(job)?;
+        let mut attempts = 1;
+        while self.guard.examine(job, &result, attempts)? == Standing::Again {
+            self.progress
+                .note(&format!("{job}: {}, again", result.outcome));
+            result = self.patiently(job)?;
+            attempts += 1;
         }
         if let Outcome::Crashed { by } | Outcome::TimedOut { detail: by } = &result.outcome {
             self.progress.note(&format!("{job}: {by}"));
@@ -223,6 +262,20 @@ impl Runner<'_> {
             result: Box::new(result),
         })?;
         Ok(())
+    }
+
+    /// Runs a job, and once more with twice the time when it was too slow.
+    fn patiently(&self, job: &Job) -> Result<JobResult, ScenarioError> {
+        let mut result = self.attempt(job, self.limits)?;
+        if matches!(result.outcome, Outcome::TimedOut { .. }) {
+            // a busy machine must not look like a hang
+            let patient = Limits {
+                job: self.limits.job * 2,
+                silence: self.limits.silence * 2,
+            };
+            result = self.attempt(job, patient)?;
+        }
+        Ok(result)
     }
 
     fn attempt(&self, job: &Job, limits: Limits) -> Result<JobResult, ScenarioError> {

@@ -14,8 +14,15 @@ pub fn of(request: &Request, device: Device, programs: &BTreeMap<String, String>
         parts.insert(name.to_owned(), value);
     };
     part("device", device.to_string());
-    part("os", std::env::consts::OS.to_owned());
-    part("chip", std::env::consts::ARCH.to_owned());
+    for (name, value) in [
+        ("os", std::env::consts::OS),
+        ("chip", std::env::consts::ARCH),
+    ] {
+        // a device that is a machine of its own tells its own
+        if !programs.contains_key(name) {
+            part(name, value.to_owned());
+        }
+    }
     part("suite", word(&selection.suite));
     part("sanitize", word(&selection.sanitize));
     part("seed", selection.seed.to_string());

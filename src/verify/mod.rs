@@ -4,6 +4,7 @@ pub mod plan;
 pub mod programs;
 pub mod test_suite;
 
+use crate::build::pytorch::Layout;
 use crate::compare;
 use crate::device::{self, Host, Wanted};
 use crate::error::Failure;
@@ -52,6 +53,8 @@ pub struct Request {
     pub workers: usize,
     /// Wall time of one process; absent: the suite's.
     pub limit: Option<Duration>,
+    /// How both arms of PyTorch are built where the device is a Mac's.
+    pub layout: Layout,
     /// Whether a verdict needs a real device.
     pub require_hardware: bool,
     /// Whether missing packages may be installed and the tree fetched.
@@ -86,9 +89,10 @@ pub enum Provision {
 /// Bad input, a patch that does not apply, a build that breaks, a disk that is full, or the user's interruption. What was
 /// reached is in the journal, and the same command goes on from there.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Failure> {
-    let device = device::choose(request.device, Host::current())?;
+    let host = Host::current()?;
+    let device = device::choose(request.device, host)?;
     let started = Instant::now();
-    let programs = programs::prepare(request, progress)?;
+    let programs = programs::prepare(request, device, host, progress)?;
     let preflight = started.elapsed().as_secs_f64();
     let fingerprint = fingerprint::of(request, device, &programs.parts());
     let folder = RunFolder::choose(&paths::cache().join("runs"), &request.choice, &fingerprint)?;
@@ -100,7 +104,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Failure
                 schema: journal::SCHEMA.to_owned(),
                 umpatch: env!("CARGO_PKG_VERSION").to_owned(),
                 fingerprint,
-                trust: device.trust(),
+                trust: programs.trust(),
                 require_hardware: request.require_hardware,
                 compared: programs.compared(),
                 command: request.command.clone(),
@@ -197,7 +201,15 @@ fn run_all(
         test_suite::suites(wanted, programs, folder, journal, progress)
     })?;
     phase(journal, progress, "tests", || {
-        test_suite::run(wanted, suites, request.workers, folder, journal, progress)
+        test_suite::run(
+            wanted,
+            suites,
+            programs.pretence(),
+            request.workers,
+            folder,
+            journal,
+            progress,
+        )
     })
 }
 
@@ -236,6 +248,7 @@ fn run_scenarios(
             journal,
             drivers: &drivers,
             limits: limits(request),
+            guard: programs.guard(),
             workers: request.workers,
             progress,
         };
@@ -363,7 +376,9 @@ pub fn finish(folder: &RunFolder, journal: &Journal) -> Result<Report, Failure> 
 /// The document of a run that ended before there was anything to compare: a patch that does not apply, a build that breaks.
 #[must_use]
 pub fn failed(request: &Request, failure: &Failure) -> Report {
-    let device = device::choose(request.device, Host::current());
+    let trust = Host::current()
+        .and_then(|host| Ok(host.trust(device::choose(request.device, host)?)))
+        .unwrap_or(document::Trust::Simulated);
     Report {
         schema: document::SCHEMA.to_owned(),
         verdict: Verdict::Failed,
@@ -377,7 +392,7 @@ pub fn failed(request: &Request, failure: &Failure) -> Report {
         compared: document::Arms::default(),
         command: request.command.clone(),
         started: String::new(),
-        trust: device.map_or(document::Trust::Simulated, device::Device::trust),
+        trust,
         fingerprint: document::Fingerprint::default(),
         tests: None,
         scenarios: Vec::new(),

@@ -1,13 +1,17 @@
 //! Where the programs of both arms come from.
 mod from_tree;
+mod identity;
+mod on_metal;
+mod watch;
 
 use super::{Request, test_suite};
+use crate::device::{Device, Host};
 use crate::error::Failure;
 use crate::progress::Progress;
-use crate::report::document::{Arms, Compared};
+use crate::report::document::{Arms, Compared, Trust};
 use crate::run::job::{Arm, Definition, Flavour};
-use crate::run::scenarios::Driver;
-use crate::run::tests::Suite;
+use crate::run::scenarios::{Driver, Guard, Unguarded};
+use crate::run::tests::{Pretence, Suite};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +27,16 @@ pub struct Built {
 
 /// The programs of both arms.
 pub trait Programs {
+    /// How far figures can be trusted.
+    fn trust(&self) -> Trust;
+    /// Who looks at results before they count.
+    fn guard(&self) -> &dyn Guard {
+        &Unguarded
+    }
+    /// What tests are told about a Mac that they do not run on; nothing where they run on one.
+    fn pretence(&self) -> Option<Pretence> {
+        Some(Pretence::default())
+    }
     /// Parts of the fingerprint.
     fn parts(&self) -> BTreeMap<String, String>;
     /// What is compared with what.
@@ -70,11 +84,26 @@ pub struct Given {
 ///
 /// # Errors
 /// When there is no tree, no patch set for it, a patch does not apply, or the machine lacks what a build needs.
-pub fn prepare(request: &Request, progress: &dyn Progress) -> Result<Box<dyn Programs>, Failure> {
-    match &request.given {
-        Some(given) => Ok(Box::new(ReadyMade::new(given)?)),
-        None => Ok(Box::new(from_tree::FromTree::prepare(request, progress)?)),
-    }
+pub fn prepare(
+    request: &Request,
+    device: Device,
+    host: Host,
+    progress: &dyn Progress,
+) -> Result<Box<dyn Programs>, Failure> {
+    let trust = host.trust(device);
+    Ok(match (&request.given, device) {
+        (Some(_), Device::Metal) => {
+            return Err(Failure::usage(
+                "programs that are built already run on the simulated device only",
+            )
+            .hint("add --device simulated"));
+        }
+        (Some(given), Device::Simulated) => Box::new(ReadyMade::new(given, trust)?),
+        (None, Device::Simulated) => {
+            Box::new(from_tree::FromTree::prepare(request, trust, progress)?)
+        }
+        (None, Device::Metal) => Box::new(on_metal::OnMetal::prepare(request, trust, progress)?),
+    })
 }
 
 /// The identity of the harness that this umpatch carries, as fingerprints hold it.
@@ -87,12 +116,13 @@ pub fn harness_digest() -> Result<String, crate::share::ShareError> {
 
 /// Programs that were built elsewhere: identified by their bytes.
 struct ReadyMade {
+    trust: Trust,
     arms: BTreeMap<Arm, (PathBuf, String)>,
     tests: Option<Arms<PathBuf>>,
 }
 
 impl ReadyMade {
-    fn new(given: &Given) -> Result<Self, Failure> {
+    fn new(given: &Given, trust: Trust) -> Result<Self, Failure> {
         let mut arms = BTreeMap::new();
         for (arm, path) in [
             (Arm::Baseline, &given.baseline),
@@ -108,6 +138,7 @@ impl ReadyMade {
             arms.insert(arm, (path, digest));
         }
         Ok(Self {
+            trust,
             arms,
             tests: given.tests.clone(),
         })
@@ -122,6 +153,10 @@ fn digest(path: &Path) -> std::io::Result<String> {
 }
 
 impl Programs for ReadyMade {
+    fn trust(&self) -> Trust {
+        self.trust
+    }
+
     fn parts(&self) -> BTreeMap<String, String> {
         self.arms
             .iter()

@@ -120,6 +120,7 @@ pub fn suites(
 pub fn run(
     wanted: &Wanted,
     suites: Suites,
+    pretence: Option<Pretence>,
     workers: usize,
     folder: &RunFolder,
     journal: &Journal,
@@ -128,7 +129,7 @@ pub fn run(
     let mut settings = wanted.settings(folder)?;
     settings.workers = workers;
     settings.canary = Some("mps".to_owned());
-    settings.pretence = (!cfg!(target_os = "macos")).then(Pretence::default);
+    settings.pretence = pretence;
     let baseline = match (&wanted.baseline, suites.baseline) {
         (Some(path), _) => Baseline::Recorded(runner::read_junit(path, FILE)?),
         (None, Some(suite)) => Baseline::Run(suite),

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::provision::torch::Torch;
 use crate::provision::{self, Item, Step};
-use crate::report::document::{Arms, Compared};
+use crate::report::document::{Arms, Compared, Trust};
 use crate::run::catalogue::Catalogue;
 use crate::run::job::{Arm, Definition, Flavour};
 use crate::run::scenarios::Driver;
@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// A tree, a patch set, and a machine that can build them.
 pub(super) struct FromTree {
+    trust: Trust,
     sides: Sides,
     baseline: String,
     patched: String,
@@ -36,7 +37,11 @@ pub(super) struct FromTree {
 }
 
 impl FromTree {
-    pub(super) fn prepare(request: &Request, progress: &dyn Progress) -> Result<Self, Failure> {
+    pub(super) fn prepare(
+        request: &Request,
+        trust: Trust,
+        progress: &dyn Progress,
+    ) -> Result<Self, Failure> {
         progress.stage("preflight");
         let harness = share::root()?.join("harness");
         let catalogue = Catalogue::read(&harness);
@@ -64,6 +69,7 @@ impl FromTree {
             }
         };
         Ok(Self {
+            trust,
             baseline: sides.stock.identity()?,
             patched: sides.patched.identity()?,
             sides,
@@ -81,19 +87,19 @@ impl FromTree {
     }
 }
 
-fn arms(root: &Path, request: &Request) -> Result<Sides, Failure> {
+pub(super) fn arms(root: &Path, request: &Request) -> Result<Sides, Failure> {
     let from = request.patches_from.as_deref();
     Ok(engine::arms(root, from, &Selection::All)?)
 }
 
-fn default_version() -> Result<Version, Failure> {
+pub(super) fn default_version() -> Result<Version, Failure> {
     DEFAULT_VERSION
         .parse()
         .map_err(|error: upstream::BadVersion| Failure::usage(error.to_string()))
 }
 
 /// The release whose torch headers fit the tree.
-fn version_of(sides: &Sides) -> Result<Version, Failure> {
+pub(super) fn version_of(sides: &Sides) -> Result<Version, Failure> {
     match &sides.tree.version {
         Some(text) => text.parse().or_else(|_| default_version()),
         None => default_version(),
@@ -150,6 +156,10 @@ pub(super) fn digest_of(folder: &Path) -> String {
 }
 
 impl Programs for FromTree {
+    fn trust(&self) -> Trust {
+        self.trust
+    }
+
     fn parts(&self) -> BTreeMap<String, String> {
         let patches: Vec<String> = self.sides.patches.iter().map(ToString::to_string).collect();
         let tree = &self.sides.tree;
