@@ -4,7 +4,7 @@ use super::watch::Watch;
 use super::{Built, Programs, identity};
 use crate::build::pytorch::{Built as PyTorchArm, PyTorch};
 use crate::device::metal::tools::Tools;
-use crate::device::metal::{Machine, MetalError};
+use crate::device::metal::{Gpu, Machine, MetalError};
 use crate::engine::{self, Arms as Sides};
 use crate::error::Failure;
 use crate::exit::Exit;
@@ -37,10 +37,10 @@ pub(super) struct Canary {
 
 impl Canary {
     /// Allocates, computes and copies on the device. A check that hangs or crashes is a fault of the device.
-    pub(super) fn check(&self, trust: Trust) -> Result<(), MetalError> {
+    pub(super) fn check(&self, gpu: &Gpu) -> Result<(), MetalError> {
         let unsound = |fault: String| MetalError::Unsound {
             fault,
-            paravirtual: trust == Trust::Paravirtual,
+            paravirtual: gpu.is_paravirtual(),
         };
         match self.program.run() {
             Ok(finished) => {
@@ -122,10 +122,10 @@ impl OnMetal {
             .map(|(arm, built)| (arm, canary(built, &harness)))
             .collect();
         for canary in canaries.values() {
-            canary.check(trust)?;
+            canary.check(&machine.gpu)?;
         }
         Ok(Self {
-            watch: Watch::new(canaries, trust)?,
+            watch: Watch::new(canaries, machine.gpu.clone())?,
             identities: [sides.stock.identity()?, sides.patched.identity()?],
             harness_digest: digest_of(&harness),
             extent: request.selection.suite,

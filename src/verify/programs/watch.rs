@@ -1,7 +1,6 @@
 //! Watches a Mac while scenarios run: what the machine did is not held against the patches.
 use super::on_metal::Canary;
-use crate::device::metal::{MetalError, Wake};
-use crate::report::document::Trust;
+use crate::device::metal::{Gpu, MetalError, Wake};
 use crate::run::job::{Arm, Job, JobResult, Outcome};
 use crate::run::scenarios::{Guard, ScenarioError, Standing};
 use std::collections::BTreeMap;
@@ -18,21 +17,21 @@ const LOST: [&str; 3] = [
 pub(super) struct Watch {
     woken: Wake,
     canaries: BTreeMap<Arm, Canary>,
-    trust: Trust,
+    gpu: Gpu,
 }
 
 impl Watch {
-    pub(super) fn new(canaries: BTreeMap<Arm, Canary>, trust: Trust) -> Result<Self, MetalError> {
+    pub(super) fn new(canaries: BTreeMap<Arm, Canary>, gpu: Gpu) -> Result<Self, MetalError> {
         Ok(Self {
             woken: Wake::now()?,
             canaries,
-            trust,
+            gpu,
         })
     }
 
     fn sound(&self, arm: Arm) -> Result<(), MetalError> {
         match self.canaries.get(&arm) {
-            Some(canary) => canary.check(self.trust),
+            Some(canary) => canary.check(&self.gpu),
             None => Ok(()),
         }
     }
