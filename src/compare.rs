@@ -132,6 +132,7 @@ pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, Compare
         tests: evidence.tests,
         scenarios,
         goals: judgement.goals,
+        ablation: None,
         phases: recorded.phases,
         notes,
         run: folder.display().to_string(),
@@ -317,6 +318,15 @@ fn figures(processes: &[&Process]) -> ArmFigures {
         slope_ci: slope.map(|slope| [slope.low, slope.high]),
         warm_up_steps: curve.map(|curve| curve.warm_up_end.max(0.0) as u64),
         intercept_bytes: slope.map(|slope| slope.intercept),
+        steps: curve.map_or_else(Vec::new, |curve| {
+            let steps = curve.steps.iter();
+            steps
+                .map(|step| document::MemoryStep {
+                    at: step.at,
+                    bytes: step.size,
+                })
+                .collect()
+        }),
         peak_bytes: highest(|result| result.peak_driver_bytes),
         residual_bytes: highest(|result| result.residual_driver_bytes),
         counters: counters(processes),

@@ -1,13 +1,21 @@
 //! Reports as people and CI systems meet them: the formats of two recorded runs, hostile text, sizes, the schema, and the
 //! command.
 #![allow(clippy::unwrap_used)]
+#[path = "report/large.rs"]
+mod large;
+
 use assert_cmd::Command;
+use large::large;
+use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use umpatch::report::document::{Fault, Reason, Report, RunState, TestChange, Verdict};
+use umpatch::report::document::{
+    Ablation, AblationRow, Fault, Finding, FindingState, MemoryStep, Reason, Report, RunState,
+    Subset, Verdict,
+};
 use umpatch::report::{self, Format};
 
 const FORMATS: [Format; 5] = [
@@ -208,7 +216,7 @@ const HOSTILE: &str = "\x1b[2J\x1b]0;owned\x07\u{0}\u{8}\u{202e}\"'><script>aler
     pytorch/pytorch#1 www.example.invalid &amp; ![image](x)\n- [ ] item\n";
 
 /// Replaces every text that a program, a test or a path may have put into the report.
-fn poison(value: &mut Value, key: &str) {
+fn poison(value: &mut Value, key: &str, poison_text: &str) {
     const OURS: [&str; 9] = [
         "schema",
         "bearing",
@@ -221,17 +229,23 @@ fn poison(value: &mut Value, key: &str) {
         "exit_code",
     ];
     match value {
-        Value::String(text) if !OURS.contains(&key) => text.push_str(HOSTILE),
-        Value::Array(items) => items.iter_mut().for_each(|item| poison(item, key)),
+        Value::String(text) if !OURS.contains(&key) => text.push_str(poison_text),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| poison(item, key, poison_text)),
         Value::Object(fields) => {
             let free_keys = ["counters", "settings", "parts"].contains(&key);
             let old = std::mem::take(fields);
             for (name, mut value) in old {
                 if name != "curves" {
-                    poison(&mut value, if free_keys { "free" } else { &name });
+                    poison(
+                        &mut value,
+                        if free_keys { "free" } else { &name },
+                        poison_text,
+                    );
                 }
                 let name = if free_keys {
-                    format!("{name}{HOSTILE}")
+                    format!("{name}{poison_text}")
                 } else {
                     name
                 };
@@ -242,12 +256,60 @@ fn poison(value: &mut Value, key: &str) {
     }
 }
 
+/// The recorded regression with what no recorded run has.
+fn fuller() -> Report {
+    let mut report = recorded("regression");
+    report.compared.patched.titles = vec!["Do it".to_owned()];
+    report.scenarios[1].patched.steps = vec![MemoryStep {
+        at: 500.0,
+        bytes: 8_388_608.0,
+    }];
+    let rows = report.scenarios.iter().map(|scenario| AblationRow {
+        scenario: scenario.id.clone(),
+        findings: vec![
+            Some(Finding {
+                state: FindingState::Regression,
+                text: "+1 MiB a step".to_owned(),
+            }),
+            None,
+        ],
+    });
+    report.ablation = Some(Ablation {
+        rows: rows.collect(),
+        subsets: ["alone", "without"]
+            .map(|name| Subset {
+                name: name.to_owned(),
+                patches: vec!["one".to_owned()],
+            })
+            .to_vec(),
+    });
+    report
+}
+
+#[test]
+fn which_patch_does_what_and_where_memory_stepped_are_shown() {
+    let show = |format| report::render(&fuller(), &fixture("regression"), format).unwrap();
+    let page = show(Format::Html);
+    assert!(page.contains("Which patch does what"));
+    assert!(page.contains("<code>described</code> Do it"));
+    assert!(page.contains("step +8.00 MiB"));
+    let text = show(Format::Markdown);
+    assert!(
+        text.contains("| `steady-steps` | ✘ regression |  |"),
+        "{text}"
+    );
+}
+
 fn poisoned() -> Report {
-    let mut value = serde_json::to_value(recorded("regression")).unwrap();
-    poison(&mut value, "");
+    poisoned_with(HOSTILE)
+}
+
+fn poisoned_with(poison_text: &str) -> Report {
+    let mut value = serde_json::to_value(fuller()).unwrap();
+    poison(&mut value, "", poison_text);
     let mut report: Report = serde_json::from_value(value).unwrap();
     // a class that this version does not know, as a newer one may write
-    report.tests.as_mut().unwrap().changes[0].class = HOSTILE.to_owned();
+    report.tests.as_mut().unwrap().changes[0].class = poison_text.to_owned();
     report
 }
 
@@ -265,7 +327,7 @@ fn hostile_text_is_harmless_on_the_page() {
     assert_no_controls(&page, Format::Html);
     assert_eq!(page.matches("<script").count(), 1);
     for element in ["<img", "<b>@", "owned"] {
-        let clean = rendered("regression", Format::Html);
+        let clean = report::render(&fuller(), &fixture("regression"), Format::Html).unwrap();
         assert_eq!(
             page.matches(element).count(),
             clean.matches(element).count(),
@@ -316,7 +378,7 @@ fn hostile_text_is_harmless_in_markdown() {
             _ => {}
         }
     }
-    let clean = rendered("regression", Format::Markdown);
+    let clean = report::render(&fuller(), &fixture("regression"), Format::Markdown).unwrap();
     let expected = clean.lines().filter(|line| line.starts_with('#')).count();
     assert_eq!(headings, expected);
 }
@@ -338,6 +400,80 @@ fn hostile_text_is_harmless_in_a_terminal() {
     assert!(widest <= Some(100), "{widest:?}");
 }
 
+/// Pieces of what each format gives a meaning to, in any order, among any other characters.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("<script>"),
+        Just("</script>"),
+        Just("<!--"),
+        Just("-->"),
+        Just("]]>"),
+        Just("<a href=x>"),
+        Just("\" onload=x "),
+        Just("```\n"),
+        Just("~~~\n"),
+        Just("`"),
+        Just("|"),
+        Just("\n\n# "),
+        Just("\n- "),
+        Just("]("),
+        Just("![x](y)"),
+        Just("<details>"),
+        Just("</details>"),
+        Just("@me"),
+        Just("#1"),
+        Just("\x1b["),
+        Just("\x1b]8;;"),
+        Just("\u{9b}2J"),
+        Just("\r"),
+        Just("\0"),
+        Just("\u{202e}"),
+        Just("\u{2028}"),
+        Just("{% raw %}"),
+        Just("{{"),
+        Just("&#60;"),
+        Just("\\"),
+    ];
+    let any = any::<char>().prop_map(String::from);
+    let one = prop_oneof![3 => piece.prop_map(str::to_owned), 1 => any];
+    prop::collection::vec(one, 1..30).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_text_is_harmless_in_every_format(text in hostile()) {
+        let report = poisoned_with(&text);
+        let show = |format| report::render(&report, &fixture("regression"), format).unwrap();
+        for format in [Format::Html, Format::Markdown, Format::Junit, Format::Terminal] {
+            assert_no_controls(&show(format), format);
+        }
+        let page = show(Format::Html);
+        prop_assert_eq!(page.matches("<script").count(), 1);
+        prop_assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+        prop_assert!(!page.contains("<a href=x") && !page.contains("<!--"));
+        quick_junit::Report::deserialize_from_str(&show(Format::Junit)).unwrap();
+        let again: Report = serde_json::from_str(&show(Format::Json)).unwrap();
+        prop_assert_eq!(again.scenarios.len(), report.scenarios.len());
+        let markdown = show(Format::Markdown);
+        let mut folded = 0_i32;
+        for event in Parser::new_ext(&markdown, Options::ENABLE_TABLES) {
+            match event {
+                Event::Start(tag @ (Tag::Link { .. } | Tag::Image { .. })) => prop_assert!(false, "{:?}", tag),
+                Event::Html(html) | Event::InlineHtml(html) => {
+                    folded += html.matches("<details>").count() as i32 - html.matches("</details>").count() as i32;
+                    let rest = ["<details>", "</details>", "<summary>", "</summary>"]
+                        .iter()
+                        .fold(html.to_string(), |rest, tag| rest.replace(tag, ""));
+                    prop_assert!(!rest.contains('<'), "{}", html);
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(folded, 0);
+    }
+}
+
 #[test]
 fn invalid_utf8_in_a_recorded_report_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
@@ -357,54 +493,11 @@ fn invalid_utf8_in_a_recorded_report_is_replaced() {
     );
 }
 
-/// A report of 10,000 tests that differ and 30 scenarios, with curves of 5 processes per arm in `folder`.
-fn large(folder: &Path, excerpt: &str) -> Report {
-    let mut report = recorded("regression");
-    let one = report.scenarios[1].clone();
-    fs::create_dir_all(folder.join("curves")).unwrap();
-    for arm in ["stock", "patched"] {
-        for process in 1..=5 {
-            let name = format!("curves/steady-steps.{arm}.{process}.csv");
-            let mut text = String::from("step,current_bytes,driver_bytes\n");
-            for step in 0..500_u64 {
-                let size = (step * 7919 * process) % 1000 * 1_048_576;
-                text.push_str(&format!("{},{size},{size}\n", step * 4));
-            }
-            fs::write(folder.join(name), text).unwrap();
-        }
-    }
-    report.scenarios = (0..30)
-        .map(|index| {
-            let mut scenario = one.clone();
-            scenario.id = format!("scenario-number-{index}");
-            scenario.patched.faults = vec![Fault {
-                kind: "corruption".to_owned(),
-                count: 7,
-                detail: excerpt.to_owned(),
-                bytes: 4096,
-            }];
-            scenario
-        })
-        .collect();
-    report.tests.as_mut().unwrap().changes = (0..10_000)
-        .map(|index| TestChange {
-            id: format!("test/test_mps.py::TestConsistencyCPU::test_output_match_operator_{index}_cpu_float32"),
-            class: ["fixed", "regression", "same-failure", "flaky-both"][index % 4].to_owned(),
-            baseline: "passed".to_owned(),
-            patched: "failed".to_owned(),
-            excerpt: excerpt.to_owned(),
-            reason: String::new(),
-            evidence: "fails 8 of 8 times with the patches, 0 of 8 without".to_owned(),
-            bearing: None,
-        })
-        .collect();
-    report
-}
-
 #[test]
 fn ten_thousand_tests_and_thirty_scenarios_render_fast_and_small() {
     let folder = tempfile::tempdir().unwrap();
     let report = large(
+        recorded("regression"),
         folder.path(),
         &"AssertionError: Tensor-likes are not close!\n".repeat(40),
     );

@@ -25,6 +25,8 @@ pub struct Arms {
     pub series: SeriesName,
     /// The ids of the patches that make the difference, in order.
     pub patches: Vec<PatchId>,
+    /// What each of them does, in a line.
+    pub titles: Vec<String>,
     /// For controls and mutants: what `verify` has to find.
     pub expected: Option<Expected>,
     /// Scenarios and tests by the patches that claim to mend what they show.
@@ -370,6 +372,7 @@ pub fn arms(
         tree: present.describe(&recognition),
         series: series.name.clone(),
         promises: promises(&series, &computed.patches),
+        titles: titles(&series, &computed.patches),
         patches: computed.patches,
         expected: series.expected.clone(),
         stock: SourceSet {
@@ -383,6 +386,14 @@ pub fn arms(
         differing: differing(&stock_layer, &patched_layer, &candidates)?,
         notes,
     })
+}
+
+fn titles(series: &Series, selected: &[PatchId]) -> Vec<String> {
+    let patches = series.patches.iter();
+    patches
+        .filter(|patch| selected.contains(&patch.id))
+        .map(|patch| patch.title.clone())
+        .collect()
 }
 
 fn promises(series: &Series, selected: &[PatchId]) -> BTreeMap<String, Vec<PatchId>> {

@@ -81,6 +81,9 @@ pub struct Report {
     /// Goals of the patch set that were checked, met or missed.
     #[serde(default)]
     pub goals: Vec<Goal>,
+    /// What each subset of the patches does; absent where none was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ablation: Option<Ablation>,
     /// Where the time of the run went, in seconds, by phase.
     #[serde(default)]
     pub phases: Vec<Phase>,
@@ -113,6 +116,9 @@ pub struct Compared {
     /// Ids of the patches on top of it, in order.
     #[serde(default)]
     pub patches: Vec<String>,
+    /// What each of them does, in a line; empty when unknown.
+    #[serde(default)]
+    pub titles: Vec<String>,
 }
 
 /// One line of evidence.
@@ -314,6 +320,9 @@ pub struct ArmFigures {
     /// Driver memory, in bytes, where the fitted line meets step 0.
     #[serde(default)]
     pub intercept_bytes: Option<f64>,
+    /// Isolated steps upwards that the slope's fit leaves out.
+    #[serde(default)]
+    pub steps: Vec<MemoryStep>,
     /// Highest driver memory.
     pub peak_bytes: Option<u64>,
     /// Driver memory left after everything was deleted, synchronised and emptied.
@@ -326,6 +335,15 @@ pub struct ArmFigures {
     /// Faults that the scenario's checks found, shortened.
     #[serde(default)]
     pub faults: Vec<Fault>,
+}
+
+/// A level of driver memory that was left once and for all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryStep {
+    /// At which step of the scenario.
+    pub at: f64,
+    /// By how much memory rose.
+    pub bytes: f64,
 }
 
 /// One fault that a scenario's own checks found.
@@ -392,6 +410,33 @@ pub struct Goal {
     pub met: Option<bool>,
     /// The figures.
     pub evidence: String,
+}
+
+/// Which patch did it: every scenario under several subsets of the patches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ablation {
+    /// The subsets, as columns.
+    pub subsets: Vec<Subset>,
+    /// The scenarios, as rows; each has a cell for each subset.
+    pub rows: Vec<AblationRow>,
+}
+
+/// A subset of the patches.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subset {
+    /// For people: `without pending-free`, `shared-default alone`.
+    pub name: String,
+    /// The patches that are in it, in order.
+    pub patches: Vec<String>,
+}
+
+/// One scenario under each subset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AblationRow {
+    /// The scenario.
+    pub scenario: String,
+    /// The judgement under each subset against stock; absent where it did not run.
+    pub findings: Vec<Option<Finding>>,
 }
 
 /// A phase of the run.

@@ -82,12 +82,18 @@ pub(crate) fn share(value: f64) -> String {
     if percent == 0.0 || percent == 100.0 {
         format!("{percent:.0}%")
     } else if percent > 99.9 && percent < 100.0 {
-        format!("{:.3}%", (percent * 1000.0).floor() / 1000.0)
+        short((percent * 1000.0).floor() / 1000.0)
     } else if percent > 0.0 && percent < 0.1 {
-        format!("{:.3}%", (percent * 1000.0).ceil() / 1000.0)
+        short((percent * 1000.0).ceil() / 1000.0)
     } else {
         format!("{percent:.1}%")
     }
+}
+
+/// Up to three digits after the point, without zeros at the end.
+fn short(percent: f64) -> String {
+    let text = format!("{percent:.3}");
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A ratio: `1.05 ×`.

@@ -21,6 +21,7 @@ pub(super) fn render(report: &Report) -> String {
     scenario_table(report, &mut page);
     tests(report, &mut page);
     goals(report, &mut page);
+    ablation(report, &mut page);
     repeat(report, &mut page);
     details(report, &mut page);
     environment(report, &mut page);
@@ -270,6 +271,39 @@ fn goals(report: &Report, page: &mut Page) {
     if !report.goals.is_empty() {
         page.add_rows("### Goals\n\n| | goal | evidence |\n|-|-|-|\n", rows, "\n");
     }
+}
+
+/// Which patch does what, folded.
+fn ablation(report: &Report, page: &mut Page) {
+    let Some(ablation) = &report.ablation else {
+        return;
+    };
+    let name = |text: &str| prose(&harmless::line(text, harmless::NAME));
+    let mut head = "<details><summary>Which patch does what</summary>\n\n| scenario |".to_owned();
+    for subset in &ablation.subsets {
+        let _ = write!(head, " {} |", name(&subset.name));
+    }
+    head.push_str("\n|-|");
+    head.push_str(&"-|".repeat(ablation.subsets.len()));
+    head.push('\n');
+    let rows = ablation.rows.iter().map(|row| {
+        let mut text = format!(
+            "| {} |",
+            code(&harmless::line(&row.scenario, harmless::NAME))
+        );
+        for index in 0..ablation.subsets.len() {
+            let finding = row.findings.get(index).and_then(Option::as_ref);
+            let word = finding.map_or_else(String::new, |finding| {
+                let state = finding.state;
+                let (sign, word) = (summary::finding_sign(state), summary::finding_word(state));
+                format!("{sign} {word}")
+            });
+            let _ = write!(text, " {word} |");
+        }
+        text.push('\n');
+        text
+    });
+    page.add_rows(&head, rows, "\n</details>\n");
 }
 
 fn repeat(report: &Report, page: &mut Page) {

@@ -12,6 +12,8 @@ const WIDTH: u32 = 640;
 const HEIGHT: u32 = 320;
 /// The legend and, below it, what the upright axis shows.
 const HEAD: u32 = 54;
+/// Steps marked of one arm.
+const STEPS: usize = 3;
 const MIB: f64 = 1_048_576.0;
 
 const INK: RGBColor = RGBColor(0x33, 0x3a, 0x44);
@@ -136,6 +138,34 @@ fn paint(
             (warm_up + (steps.end - steps.start) * 0.01, memory.end),
             label,
         )))?;
+    }
+    // each arm's labels at a height of their own
+    for (figures, colour, height) in [
+        (&scenario.patched, PATCHED, 0.02),
+        (&scenario.baseline, STOCK, 0.1),
+    ] {
+        let marked = figures
+            .steps
+            .iter()
+            .filter(|step| steps.contains(&step.at) && step.bytes.is_finite())
+            .take(STEPS);
+        for step in marked {
+            chart.draw_series(LineSeries::new(
+                [(step.at, memory.start), (step.at, memory.end * 0.9)],
+                colour.mix(0.6),
+            ))?;
+            let label = font()
+                .color(&colour)
+                .pos(Pos::new(HPos::Left, VPos::Bottom));
+            chart.draw_series(std::iter::once(Text::new(
+                format!("step +{}", super::figures::bytes(step.bytes)),
+                (
+                    step.at + (steps.end - steps.start) * 0.01,
+                    memory.start + (memory.end - memory.start) * height,
+                ),
+                label,
+            )))?;
+        }
     }
     let (across, down) = chart.plotting_area().get_pixel_range();
     let scale = Scale {

@@ -52,6 +52,8 @@ pub(crate) const fn verdict_meaning(verdict: Verdict) -> &'static str {
 /// What a kind of device can show.
 pub(crate) struct TrustStatement {
     pub(crate) word: &'static str,
+    /// In a few words, for somebody who reads no further.
+    pub(crate) in_short: &'static str,
     pub(crate) proves: &'static str,
     pub(crate) does_not_prove: &'static str,
 }
@@ -61,16 +63,19 @@ pub(crate) const fn trust(trust: Trust) -> TrustStatement {
     match trust {
         Trust::Hardware => TrustStatement {
             word: "hardware",
+            in_short: "Measured on the GPU of a real Mac.",
             proves: "The figures were measured on the GPU of a real Mac.",
             does_not_prove: "They hold for this chip and this version of macOS; others may differ.",
         },
         Trust::Paravirtual => TrustStatement {
             word: "paravirtual",
+            in_short: "No memory or timing figure here is a real Mac's.",
             proves: "The code ran on the paravirtual GPU of a virtual machine: what it computed can be trusted.",
             does_not_prove: "This does not prove memory use, timing or driver behaviour on a real Mac.",
         },
         Trust::Simulated => TrustStatement {
             word: "simulated",
+            in_short: "No figure here was measured on a Mac.",
             proves: "The real, patched sources ran against a model of Metal: allocation decisions, accounting, \
                      retain counts, lock order, copy paths and data hazards were exercised.",
             does_not_prove: "This does not prove kernel numerics, driver behaviour (purgeable memory, heap rounding), \
@@ -78,6 +83,7 @@ pub(crate) const fn trust(trust: Trust) -> TrustStatement {
         },
         Trust::Rehearsed => TrustStatement {
             word: "rehearsed",
+            in_short: "This is no evidence about the patches.",
             proves: "Recorded output was played back to check the machinery of the report.",
             does_not_prove: "This is no evidence about the patches.",
         },

@@ -397,6 +397,7 @@ pub fn failed(request: &Request, failure: &Failure) -> Report {
         tests: None,
         scenarios: Vec::new(),
         goals: Vec::new(),
+        ablation: None,
         phases: Vec::new(),
         notes: failure.hints.clone(),
         run: String::new(),

@@ -171,6 +171,7 @@ impl Programs for ReadyMade {
                 .map_or_else(Compared::default, |(path, digest)| Compared {
                     name: path.display().to_string(),
                     commit: digest.clone(),
+                    titles: Vec::new(),
                     patches: Vec::new(),
                 })
         };

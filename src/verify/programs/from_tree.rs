@@ -192,11 +192,13 @@ impl Programs for FromTree {
                 name: format!("{name}, stock"),
                 commit: self.baseline.clone(),
                 patches: Vec::new(),
+                titles: Vec::new(),
             },
             patched: Compared {
                 name: format!("{name} + {}", self.sides.series),
                 commit: self.patched.clone(),
                 patches: self.sides.patches.iter().map(ToString::to_string).collect(),
+                titles: self.sides.titles.clone(),
             },
         }
     }
