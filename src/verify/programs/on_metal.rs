@@ -239,11 +239,13 @@ impl Programs for OnMetal {
                 name: format!("{name}, stock"),
                 commit: stock.commit.clone(),
                 patches: Vec::new(),
+                titles: Vec::new(),
             },
             patched: Compared {
                 name: format!("{name} + {}", self.sides.series),
                 commit: patched.commit.clone(),
                 patches: self.sides.patches.iter().map(ToString::to_string).collect(),
+                titles: self.sides.titles.clone(),
             },
         }
     }
