@@ -203,6 +203,7 @@ class Worker:
         self._verdict.add(report)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        forget_failure()
         self._finish(nodeid)
 
     # the parts
@@ -243,6 +244,13 @@ class Worker:
             test = queue.popleft()
             following = next((self._items[after] for after in queue if after in self._items), None)
             yield test, following
+
+
+def forget_failure() -> None:
+    """Lets go of the last failure's frames, which pytest keeps for a debugger: tensors in them would stay allocated."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
 
 
 def end_with_parent() -> None:

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include "instruction_counter.h"
 #include "output.h"
 #include "session.h"
 #include "watchdog.h"
@@ -166,6 +167,9 @@ int run(int count, char** values) {
   }
   const Scenario& scenario = find(arguments.scenario);
   auto settings = applySettings(scenario, arguments);
+  if (scenario.role == Scenario::Role::Cost) {
+    startInstructionCounter();
+  }
   at::set_num_threads(1);
   // leaked: the watchdog may look at it until the very end
   auto* session = new Session(scenario, arguments.seed, arguments.steps ? arguments.steps : scenario.quick_steps,

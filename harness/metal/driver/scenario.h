@@ -26,6 +26,7 @@ struct Scenario {
     Comparison,
     PositiveControl, // grows on purpose: a judge that does not say so is broken
     Threads,         // real threads on the wall clock: not the same in every run
+    Cost,            // counts instructions: runs under the instruction counter
   };
   Role role = Role::Comparison;
 };

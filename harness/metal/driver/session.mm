@@ -1,5 +1,6 @@
 // See session.h.
 #include "session.h"
+#include "instruction_counter.h"
 #include <simulated_metal/control.h>
 #include <simulated_metal/kernel_graph.h>
 #include <chrono>
@@ -97,6 +98,14 @@ void Session::release(c10::DataPtr& pointer) {
   const uint64_t start = nanoseconds();
   pointer.clear();
   allocation_ns_ += nanoseconds() - start;
+}
+
+void Session::countAllocationInstructions(uint64_t times, const std::function<void()>& function) {
+  heartbeat_++;
+  if (const auto instructions = countInstructions(function)) {
+    allocation_instructions_ = *instructions / times;
+  }
+  heartbeat_++;
 }
 
 void Session::operation(const std::vector<id<MTLBuffer>>& reads,
@@ -293,7 +302,11 @@ void Session::end(const char* outcome) {
   } else {
     all.null("alloc_free_ns");
   }
-  all.null("alloc_free_instructions");
+  if (allocation_instructions_) {
+    all.field("alloc_free_instructions", *allocation_instructions_);
+  } else {
+    all.null("alloc_free_instructions");
+  }
   for (const auto& [name, value] : own_counters_) {
     all.field(name.c_str(), value);
   }

@@ -15,6 +15,7 @@
   uint8_t* _cpuPointer;
   MTLStorageMode _storageMode;
   BOOL _ownsMemory;
+  BOOL _isGuarded; // on a heap, but its bytes are elsewhere, between guard pages
   void (^_deallocator)(void*, NSUInteger); // of host memory; may be nil
 }
 - (id)initOnHeap:(SMHeap*)heap offset:(NSUInteger)offset length:(NSUInteger)length;

@@ -5,7 +5,9 @@
 #import "buffer.h"
 #import "counters.h"
 #import "heap.h"
+#include "guarded_memory.h"
 #include <Block.h>
+#include <cstring>
 #include <mach/vm_page_size.h>
 #include <sys/mman.h>
 
@@ -14,6 +16,17 @@ using namespace simulated_metal;
 namespace {
 NSUInteger pages(NSUInteger length) {
   return (length + vm_page_size - 1) / vm_page_size * vm_page_size;
+}
+
+// What a program reads that has not written: a signalling pattern, a huge negative number in each floating type.
+constexpr int kNeverWritten = 0xCB;
+// What it reads from memory that it has let go of.
+constexpr int kGivenBack = 0xDB;
+
+void poison(uint8_t* memory, NSUInteger length, int byte) {
+  if (configuration().poison) {
+    memset(memory, byte, length);
+  }
 }
 } // namespace
 
@@ -28,6 +41,17 @@ NSUInteger pages(NSUInteger length) {
   _gpuPointer = heap->_gpuBase + offset;
   _cpuPointer = heap->_cpuBase + offset;
   _storageMode = heap->_storageMode;
+  // a second mapping for the CPU has its own protection
+  if (configuration().guard_pages && heap->_cpuBase == heap->_gpuBase) {
+    uint8_t* memory = guarded_memory::allocate(length);
+    if (!memory) {
+      [self release];
+      return nil;
+    }
+    _gpuPointer = _cpuPointer = memory;
+    _isGuarded = YES;
+  }
+  poison(_gpuPointer, _length, kNeverWritten);
   return self;
 }
 
@@ -44,6 +68,7 @@ NSUInteger pages(NSUInteger length) {
   }
   _ownsMemory = YES;
   _gpuPointer = _cpuPointer = static_cast<uint8_t*>(memory);
+  poison(_gpuPointer, _length, kNeverWritten);
   addAllocated((int64_t)length);
   counters().device_buffers_created++;
   return self;
@@ -65,6 +90,11 @@ NSUInteger pages(NSUInteger length) {
 
 - (void)dealloc {
   if (_heap) {
+    if (_isGuarded) {
+      guarded_memory::release(_gpuPointer, _length);
+    } else {
+      poison(_gpuPointer, _length, kGivenBack);
+    }
     [_heap giveBackOffset:_offset length:_length];
     [_heap release];
     counters().heap_buffers_freed++;

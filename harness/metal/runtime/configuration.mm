@@ -82,6 +82,8 @@ const std::vector<Entry>& table() {
       number("macos_minor", &C::macos_minor, "its minor version"),
       flag("unified", &C::unified, "hasUnifiedMemory: 1 Apple Silicon, 0 a discrete GPU"),
       flag("execute", &C::execute, "0: commands move no bytes"),
+      flag("guard_pages", &C::guard_pages, "1: an access outside of a heap's buffer ends the process"),
+      flag("poison", &C::poison, "1: new buffers and the memory of released ones are filled with a pattern"),
       choice<DropOrder>("drop_order", &C::drop_order,
                         {{"before-handlers", DropOrder::BeforeHandlers},
                          {"after-handlers", DropOrder::AfterHandlers},

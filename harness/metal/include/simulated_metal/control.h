@@ -44,6 +44,8 @@ struct Configuration {
   uint64_t macos_major = 15;
   uint64_t macos_minor = 1;
   bool unified = true;
+  bool guard_pages = false;
+  bool poison = false;
   bool execute = true; // false: commands move no bytes (for traces that only look at allocation)
   DropOrder drop_order = DropOrder::AfterHandlers;
   NotificationOrder notification_order = NotificationOrder::InOrder;
