@@ -3,7 +3,6 @@
 #include <ATen/mps/MPSAllocatorInterface.h>
 #include <ATen/mps/MPSStream.h>
 #include <functional>
-#include <optional>
 #include <random>
 #include "scenario.h"
 
@@ -43,8 +42,8 @@ class Session {
   c10::DataPtr allocate(at::mps::IMPSAllocator* allocator, size_t bytes);
   void release(c10::DataPtr& pointer);
 
-  // Runs a function that allocates and frees so many times, and counts the instructions of one.
-  void countAllocationInstructions(uint64_t times, const std::function<void()>& function);
+  // Runs a function that allocates and frees once, and counts its instructions; the mean is reported.
+  void countAllocationInstructions(const std::function<void()>& function);
 
   // A kernel as PyTorch encodes one: through MPSStream::executeMPSGraph, which commits under memory pressure. The
   // function, if any, runs when the GPU comes to it.
@@ -97,7 +96,8 @@ class Session {
   uint64_t corrupted_bytes_ = 0;
   uint64_t allocation_ns_ = 0;
   uint64_t measured_allocations_ = 0;
-  std::optional<uint64_t> allocation_instructions_;
+  uint64_t allocation_instructions_ = 0;
+  uint64_t counted_allocations_ = 0;
   uint64_t peak_current_ = 0;
   uint64_t peak_pending_ = 0;
   uint64_t residual_current_ = 0;

@@ -100,12 +100,12 @@ void Session::release(c10::DataPtr& pointer) {
   allocation_ns_ += nanoseconds() - start;
 }
 
-void Session::countAllocationInstructions(uint64_t times, const std::function<void()>& function) {
+void Session::countAllocationInstructions(const std::function<void()>& function) {
   heartbeat_++;
   if (const auto instructions = countInstructions(function)) {
-    allocation_instructions_ = *instructions / times;
+    allocation_instructions_ += *instructions;
+    counted_allocations_++;
   }
-  heartbeat_++;
 }
 
 void Session::operation(const std::vector<id<MTLBuffer>>& reads,
@@ -302,8 +302,8 @@ void Session::end(const char* outcome) {
   } else {
     all.null("alloc_free_ns");
   }
-  if (allocation_instructions_) {
-    all.field("alloc_free_instructions", *allocation_instructions_);
+  if (counted_allocations_) {
+    all.field("alloc_free_instructions", allocation_instructions_ / counted_allocations_);
   } else {
     all.null("alloc_free_instructions");
   }
