@@ -13,8 +13,6 @@ pub enum Flavour {
     Plain,
     /// With AddressSanitizer and UndefinedBehaviorSanitizer.
     Address,
-    /// With ThreadSanitizer.
-    Thread,
 }
 
 impl Flavour {
@@ -24,7 +22,6 @@ impl Flavour {
         match self {
             Self::Plain => "plain",
             Self::Address => "asan",
-            Self::Thread => "tsan",
         }
     }
 }
