@@ -41,15 +41,8 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
-/// What has to refuse a patch set.
-enum Finder {
-    Scenario(String),
-    /// A test of test_mps.py, as `Class::name`.
-    Test(String),
-}
-
-/// The patch sets of a folder with what has to find each.
-fn patch_sets(kind: &str) -> Vec<(PathBuf, Finder)> {
+/// The patch sets of a folder with the scenario that has to find each.
+fn patch_sets(kind: &str) -> Vec<(PathBuf, String)> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir(fixtures().join(kind))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -67,52 +60,26 @@ fn patch_sets(kind: &str) -> Vec<(PathBuf, Finder)> {
                 Some("regression"),
                 "{folder:?}"
             );
-            let named = |key: &str| {
-                expected
-                    .get(key)
-                    .map(|name| name.as_str().unwrap().to_owned())
-            };
-            let finder = named("scenario")
-                .map(Finder::Scenario)
-                .or_else(|| named("test").map(Finder::Test))
-                .unwrap_or_else(|| panic!("{folder:?} does not say what finds it"));
-            (folder, finder)
+            let scenario = expected["scenario"].as_str().unwrap().to_owned();
+            (folder, scenario)
         })
         .collect()
 }
 
 /// What went otherwise than expected; empty when the set was refused for the right reason.
-fn complaint(folder: &Path, finder: &Finder) -> Option<String> {
-    let from = [
+fn complaint(folder: &Path, scenario: &str) -> Option<String> {
+    let (code, report) = verify(&[
+        "--no-tests",
         "--patches-from",
         folder.to_str().unwrap(),
+        "--scenario",
+        scenario,
         "--sanitize",
         "never",
-    ];
-    let (code, report, found) = match finder {
-        Finder::Scenario(scenario) => {
-            let (code, report) =
-                verify(&[&from[..], &["--no-tests", "--scenario", scenario]].concat());
-            let found = report["reasons"][0]["subject"] == scenario.as_str();
-            (code, report, found)
-        }
-        Finder::Test(test) => {
-            let name = test.rsplit("::").next().unwrap();
-            let (code, report) =
-                verify(&[&from[..], &["--scenario", "clean-exit", "--tests", name]].concat());
-            let found = report["tests"]["changes"]
-                .as_array()
-                .is_some_and(|changes| {
-                    changes.iter().any(|change| {
-                        change["bearing"] == "against"
-                            && change["id"].as_str().unwrap().ends_with(test.as_str())
-                    })
-                });
-            (code, report, found)
-        }
-    };
-    let right = code == 1 && report["verdict"] == "regression" && found;
-    (!right).then(|| format!("{}: exit {code}, {}", folder.display(), report["reasons"]))
+    ]);
+    let first = &report["reasons"][0];
+    let found = code == 1 && report["verdict"] == "regression" && first["subject"] == scenario;
+    (!found).then(|| format!("{}: exit {code}, {first}", folder.display()))
 }
 
 /// Those of a folder's patch sets that were not refused for the right reason, in words.
@@ -121,7 +88,7 @@ fn complaints(kind: &str, fewest: usize) -> String {
     assert!(sets.len() >= fewest);
     let all: Vec<String> = sets
         .iter()
-        .filter_map(|(folder, finder)| complaint(folder, finder))
+        .filter_map(|(folder, scenario)| complaint(folder, scenario))
         .collect();
     all.join("\n")
 }
@@ -145,7 +112,7 @@ fn every_control_is_refused() {
 }
 
 #[test]
-fn every_mutant_is_found_by_what_its_description_names() {
+fn every_mutant_is_found_by_its_scenario() {
     let _alone = alone();
     assert_eq!(complaints("mutants", 8), "");
 }
