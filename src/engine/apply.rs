@@ -1,12 +1,13 @@
 //! Applies a series: plan, refuse what must not be touched, switch.
 use super::change::Fit;
-use super::checkout::{Checkout, LineEnds, is_left_out};
-use super::files::Files;
+use super::checkout::Checkout;
+use super::files::{Files, Found};
 use super::load::{self, Source};
 use super::plan::{Fate, Plan, differences, plan};
 use super::preimages::PreImages;
 use super::record::{AppliedPatch, FileVersions, Form, HeadAt, Record, SCHEMA};
-use super::switch::{FileMove, IndexPolicy, Recovered, Step, Switch, recover, take_back};
+use super::survey::{Against, ends, survey};
+use super::switch::{IndexPolicy, Recovered, Step, Switch, recover, take_back};
 use super::{EngineError, locate};
 use crate::series::{Patch, PatchId, Selection, Series, TreePath};
 use git2::Oid;
@@ -182,8 +183,7 @@ fn fresh(
         // every patch is in the tree already: nothing to do, and nothing to remember
         return Ok(result(short(&home), head, Outcome::Unchanged));
     }
-    checkout.refuse_dirty(&paths(&plan.files), head)?;
-    let files = moves(checkout, plan.files.clone())?;
+    let files = survey(checkout, &plan.files, Against::IndexAndFiles)?;
     let record = |branch: Option<String>, now: Oid| Record {
         schema: SCHEMA.to_owned(),
         series: series.name.clone(),
@@ -305,8 +305,8 @@ fn extend(
     }
     let base_tree = checkout.tree_of(parse(&record.base)?)?;
     let mut pre_images = PreImages::new(Some(checkout.repository.path()));
-    let (start, start_tree) = match record.form {
-        Form::Branch => (head, checkout.tree_of(head)?),
+    let start = match record.form {
+        Form::Branch => head,
         // a commit that nothing refers to stands for the work tree
         Form::Worktree => {
             let earlier: Vec<&Patch> = series
@@ -315,15 +315,17 @@ fn extend(
                 .filter(|patch| is_applied(patch))
                 .collect();
             let again = plan(checkout, head, series, &earlier, &mut pre_images)?;
-            (again.head, again.tree)
+            again.head
         }
     };
     let plan = plan(checkout, start, series, &missing, &mut pre_images)?;
-    match record.form {
-        Form::Branch => checkout.refuse_dirty(&paths(&plan.files), head)?,
-        Form::Worktree => refuse_edited(checkout, record)?,
-    }
-    let files = moves_from(checkout, plan.files.clone(), start_tree)?;
+    let files = match record.form {
+        Form::Branch => survey(checkout, &plan.files, Against::IndexAndFiles)?,
+        Form::Worktree => {
+            refuse_edited(checkout, record)?;
+            survey(checkout, &plan.files, Against::Files)?
+        }
+    };
     let mut after = record.clone();
     after.patches.extend(applied_patches(&plan, record.form));
     after.tree = plan.tree.to_string();
@@ -372,17 +374,11 @@ fn extend(
 
 /// Refuses when a file of a work-tree application was edited since.
 pub(super) fn refuse_edited(checkout: &Checkout, record: &Record) -> Result<(), EngineError> {
-    let tree = Oid::from_str(&record.tree).map_err(EngineError::git("read the record"))?;
-    let (objects, folder) = (checkout.objects(tree), checkout.folder());
     let mut edited = Vec::new();
     for file in &record.files {
-        let same = match (
-            objects.find(&file.path)?.file(),
-            folder.find(&file.path)?.file(),
-        ) {
-            (None, None) => true,
-            (Some(stored), Some(present)) => super::checkout::is_same(&stored, &present),
-            _ => false,
+        let same = match &file.after {
+            None => checkout.folder().find(&file.path)? == Found::Nothing,
+            Some(version) => ends(checkout, &file.path, version)?.is_some(),
         };
         if !same {
             edited.push(file.path.clone());
@@ -461,46 +457,6 @@ fn is_checked_out(checkout: &Checkout, branch: &str) -> bool {
             std::fs::read_to_string(folder.join("HEAD"))
                 .is_ok_and(|head| head.trim().strip_prefix("ref: ") == Some(branch))
         })
-}
-
-/// The moves of files, each in the form that it has in the work tree.
-pub(super) fn moves(
-    checkout: &Checkout,
-    files: Vec<FileVersions>,
-) -> Result<Vec<FileMove>, EngineError> {
-    let head = checkout.head()?.1;
-    let tree = checkout.tree_of(head)?;
-    moves_from(checkout, files, tree)
-}
-
-/// The same, when the work tree holds another tree than HEAD's.
-pub(super) fn moves_from(
-    checkout: &Checkout,
-    files: Vec<FileVersions>,
-    tree: Oid,
-) -> Result<Vec<FileMove>, EngineError> {
-    let index = checkout
-        .repository
-        .index()
-        .map_err(EngineError::git("read the index"))?;
-    let (objects, folder) = (checkout.objects(tree), checkout.folder());
-    files
-        .into_iter()
-        .map(|versions| {
-            let stored = objects.find(&versions.path)?.file();
-            let present = folder.find(&versions.path)?.file();
-            let ends = match (stored, present) {
-                (Some(stored), Some(present)) => LineEnds::relate(&stored.bytes, &present.bytes),
-                _ => None,
-            };
-            let entry = index.get_path(versions.path.as_path(), 0);
-            Ok(FileMove {
-                left_out: entry.as_ref().is_some_and(is_left_out),
-                ends: ends.unwrap_or(LineEnds::AsStored),
-                versions,
-            })
-        })
-        .collect()
 }
 
 pub(super) fn paths(files: &[FileVersions]) -> Vec<TreePath> {

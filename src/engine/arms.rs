@@ -546,15 +546,10 @@ fn uncommitted(
     for folder in WATCHED {
         list_objects(checkout, tree, folder, &mut watched)?;
     }
-    let index = checkout
-        .repository
-        .index()
-        .map_err(EngineError::git("read the index"))?;
     let (objects, folder) = (checkout.objects(tree), checkout.folder());
     let mut changes = BTreeMap::new();
     for path in watched {
-        let entry = index.get_path(path.as_path(), 0);
-        if entry.as_ref().is_some_and(super::checkout::is_left_out) {
+        if checkout.with_index(|index| Ok(index.leaves_out(&path)))? {
             continue;
         }
         let (stored, present) = (objects.find(&path)?, folder.find(&path)?);

@@ -1,10 +1,11 @@
 //! A work tree with its repository: opened, locked, and refused when its state is not one to patch.
-use super::files::{Entry, Files, Folder, Found, Objects, beyond_symlink};
+use super::files::{Entry, Folder, Objects};
+use super::index::Index;
 use super::record::{HeadAt, StateFolder};
 use super::{EngineError, fault};
-use crate::series::TreePath;
 use fs4::fs_std::FileExt;
 use git2::{ErrorCode, Oid, Repository, RepositoryState};
+use std::cell::RefCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,8 @@ pub(super) struct Checkout {
     /// The top of the work tree.
     pub(super) root: PathBuf,
     pub(super) state: StateFolder,
+    /// The index, once it was read.
+    pub(super) index: RefCell<Option<Index>>,
 }
 
 /// Keeps other runs of umpatch away; given back when dropped, also by a kill.
@@ -83,6 +86,7 @@ impl Checkout {
             repository,
             root,
             state,
+            index: RefCell::new(None),
         })
     }
 
@@ -96,6 +100,20 @@ impl Checkout {
             Ok(false) => Err(EngineError::Busy),
             Err(source) => Err(EngineError::storage("lock", path)(source)),
         }
+    }
+
+    /// What the index says; it is read once.
+    pub(super) fn with_index<T>(
+        &self,
+        look: impl FnOnce(&Index) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let index = match self.index.take() {
+            Some(index) => index,
+            None => Index::read(self.repository.path())?,
+        };
+        let seen = look(&index);
+        self.index.replace(Some(index));
+        seen
     }
 
     pub(super) fn folder(&self) -> Folder {
@@ -170,57 +188,6 @@ impl Checkout {
         Ok(())
     }
 
-    /// Refuses when one of the files differs between HEAD, index and work tree, or an untracked file is in its place.
-    /// Files that are left out of a sparse checkout are clean.
-    pub(super) fn refuse_dirty(&self, paths: &[TreePath], head: Oid) -> Result<(), EngineError> {
-        let index = self
-            .repository
-            .index()
-            .map_err(EngineError::git("read the index"))?;
-        if index.has_conflicts() {
-            return Err(EngineError::Unmerged);
-        }
-        let tree = self.tree_of(head)?;
-        let (objects, folder) = (self.objects(tree), self.folder());
-        let (mut dirty, mut in_the_way) = (Vec::new(), Vec::new());
-        for path in paths {
-            if beyond_symlink(&self.root, path) {
-                return Err(EngineError::BeyondSymlink(path.clone()));
-            }
-            let committed = objects.find(path)?;
-            let entry = index.get_path(path.as_path(), 0);
-            let staged_as_committed = match (&committed, &entry) {
-                (Found::Nothing, None) => true,
-                (Found::File(file), Some(entry)) => {
-                    entry.mode == file.mode.number().cast_unsigned()
-                        && blob_id(&file.bytes).is_some_and(|id| id == entry.id)
-                }
-                (Found::Other, _) => continue,
-                _ => false,
-            };
-            if !staged_as_committed {
-                dirty.push(path.clone());
-                continue;
-            }
-            if entry.as_ref().is_some_and(is_left_out) {
-                continue;
-            }
-            match (committed, folder.find(path)?) {
-                (Found::Nothing, Found::Nothing) => {}
-                (Found::Nothing, _) => in_the_way.push(path.clone()),
-                (Found::File(stored), Found::File(present)) if is_same(&stored, &present) => {}
-                _ => dirty.push(path.clone()),
-            }
-        }
-        if !dirty.is_empty() {
-            return Err(EngineError::Dirty(dirty));
-        }
-        if !in_the_way.is_empty() {
-            return Err(EngineError::InTheWay(in_the_way));
-        }
-        Ok(())
-    }
-
     /// Lets everything that is written to the object database through this handle stay in memory.
     pub(super) fn keep_in_memory(&self) -> Result<(), EngineError> {
         const BEFORE_ALL_OTHERS: i32 = 1_000;
@@ -243,12 +210,6 @@ impl Checkout {
 /// Whether a file of the work tree holds what is stored, up to the form of its line ends.
 pub(super) fn is_same(stored: &Entry, present: &Entry) -> bool {
     stored.mode == present.mode && LineEnds::relate(&stored.bytes, &present.bytes).is_some()
-}
-
-/// Whether the index says that the file is left out of the work tree (sparse checkout).
-pub(super) fn is_left_out(entry: &git2::IndexEntry) -> bool {
-    const SKIP_WORKTREE: u16 = 1 << 14;
-    entry.flags_extended & SKIP_WORKTREE != 0
 }
 
 /// The id that bytes have as a blob.

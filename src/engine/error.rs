@@ -1,5 +1,6 @@
 //! Why the engine refuses or fails, and what to do then.
 use super::conflict::Conflict;
+use super::index::IndexError;
 use crate::error::Explain;
 use crate::exit::Exit;
 use crate::series::manifest::ManifestError;
@@ -200,6 +201,9 @@ pub enum EngineError {
         #[source]
         source: std::io::Error,
     },
+    /// The index cannot be used.
+    #[error(transparent)]
+    Index(#[from] IndexError),
     /// git cannot do something.
     #[error("cannot {action}")]
     Git {
@@ -268,7 +272,8 @@ impl Explain for EngineError {
             | Self::BranchElsewhere(_)
             | Self::CommitsOnTop { .. }
             | Self::BaseMoved { .. }
-            | Self::EditedSince(_) => Exit::Usage,
+            | Self::EditedSince(_)
+            | Self::Index(IndexError::Sparse(_)) => Exit::Usage,
             _ => Exit::PatchOrBuildFailed,
         }
     }
@@ -343,9 +348,13 @@ impl Explain for EngineError {
             Self::Git { source, .. } if source.code() == git2::ErrorCode::Owner => one(
                 "the repository belongs to another user; allow it: git config --global --add safe.directory PATH",
             ),
-            Self::Git { source, .. } if source.message().contains("mandatory extension") => one(
-                "the index uses a feature that is not supported; turn it off: git sparse-checkout reapply --no-sparse-index, or git update-index --no-split-index",
-            ),
+            Self::Index(IndexError::Sparse(_)) => {
+                one("write it whole: git sparse-checkout reapply --no-sparse-index")
+            }
+            Self::Index(IndexError::Split) => {
+                one("write it whole: git update-index --no-split-index")
+            }
+            Self::Index(_) => one("git makes a new one from HEAD: rm .git/index && git reset"),
             Self::Git { action, .. } if action.contains("write") || action.starts_with("set ") => {
                 // git's library does not always say why a write failed
                 one(

@@ -21,6 +21,7 @@ mod record;
 mod reference_locks;
 mod refresh;
 mod status;
+mod survey;
 mod switch;
 mod unapply;
 
@@ -31,6 +32,7 @@ pub use carry::{Carried, CarriedPatch, CarriedState, carry};
 pub use change::Fit;
 pub use conflict::{Conflict, ConflictPlace};
 pub use error::EngineError;
+pub use index::IndexError;
 pub use load::{Source, folder_series, series};
 pub use locate::root;
 pub use pull_requests::{Branch, Proposal, PullRequest, base_file, propose, write_branches};

@@ -1,6 +1,6 @@
 //! How each patch stands against a tree, with the evidence for the word. Changes nothing.
 use super::change::{Fit, Standing, attempt, standing};
-use super::checkout::{self, Checkout, is_left_out};
+use super::checkout::{self, Checkout};
 use super::conflict::Conflict;
 use super::files::{Files, Folder, Found, Layer};
 use super::load::{self, Source};
@@ -346,13 +346,9 @@ impl Files for Present {
         // left out by a sparse checkout: the commit has it
         match (&self.checkout, self.head) {
             (Some(checkout), Some((_, tree))) => {
-                let index = checkout
-                    .repository
-                    .index()
-                    .map_err(EngineError::git("read the index"))?;
-                match index.get_path(path.as_path(), 0) {
-                    Some(entry) if is_left_out(&entry) => checkout.objects(tree).find(path),
-                    _ => Ok(Found::Nothing),
+                match checkout.with_index(|index| Ok(index.leaves_out(path)))? {
+                    true => checkout.objects(tree).find(path),
+                    false => Ok(Found::Nothing),
                 }
             }
             _ => Ok(Found::Nothing),

@@ -7,9 +7,11 @@
 //!
 //! This holds against the end of the process at any moment. Nothing is flushed to the disk: against a loss of power the tree is
 //! as safe as git leaves one after a checkout.
-use super::checkout::{Checkout, LineEnds, is_same};
+use super::checkout::{Checkout, LineEnds};
 use super::files::{Entry, Files, Found};
+use super::index::{Prepared, Stamp};
 use super::record::{FileVersions, HeadAt, RECORD, Record, Version};
+use super::survey::ends;
 use super::{EngineError, fault, index, reference_locks};
 use crate::series::TreePath;
 use crate::series::diff::Mode;
@@ -72,6 +74,9 @@ pub(super) struct FileMove {
     pub(super) ends: LineEnds,
     /// Left out of the work tree by a sparse checkout: only the index changes.
     pub(super) left_out: bool,
+    /// What the file was like when its content was compared; a later run knows nothing of it.
+    #[serde(skip)]
+    pub(super) stamp: Option<Stamp>,
 }
 
 /// All that changes.
@@ -121,6 +126,7 @@ impl Switch {
                         before: file.versions.after,
                         after: file.versions.before,
                     },
+                    stamp: None,
                     ..file
                 })
                 .collect(),
@@ -132,20 +138,24 @@ impl Switch {
     /// Does it. On an error everything is as it was, unless the error says that this failed too.
     pub(super) fn run(mut self, checkout: &Checkout) -> Result<(), EngineError> {
         checkout.state.write(JOURNAL, &self)?;
-        let decided = self.stage(checkout).and_then(|()| {
+        let decided = self.stage(checkout).and_then(|prepared| {
             self.stage = Stage::Decided;
-            checkout.state.write(JOURNAL, &self)
+            checkout.state.write(JOURNAL, &self)?;
+            Ok(prepared)
         });
-        if let Err(error) = decided {
-            // nothing visible has changed yet
-            self.clear(checkout)?;
-            return Err(error);
-        }
-        match self.carry_out(checkout, IndexWrite::Always) {
+        let prepared = match decided {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                // nothing visible has changed yet
+                self.clear(checkout)?;
+                return Err(error);
+            }
+        };
+        match self.carry_out(checkout, prepared, IndexWrite::Always) {
             Ok(()) => Ok(()),
             Err(cause) => match self
                 .inverse()
-                .carry_out(checkout, IndexWrite::WhereItDiffers)
+                .carry_out(checkout, None, IndexWrite::WhereItDiffers)
             {
                 Ok(()) => Err(cause),
                 Err(rollback) => Err(EngineError::HalfDone {
@@ -157,21 +167,26 @@ impl Switch {
     }
 
     /// Writes the new files beside the old ones.
-    fn stage(&self, checkout: &Checkout) -> Result<(), EngineError> {
+    fn stage(&self, checkout: &Checkout) -> Result<Option<Prepared>, EngineError> {
         for file in self.files.iter().filter(|file| !file.left_out) {
             if let Some(after) = &file.versions.after {
                 write_beside(checkout, &file.versions.path, after, file.ends)?;
             }
         }
         // proves that there is room for the index, and that it can be understood
-        if self.index.after != IndexPolicy::Keep {
-            index::stage(checkout, &self.files)?;
+        match self.index.after {
+            IndexPolicy::Update => index::prepare(checkout, &self.files).map(Some),
+            IndexPolicy::Keep => Ok(None),
         }
-        Ok(())
     }
 
     /// Does, or does again, every step after the decision.
-    fn carry_out(&self, checkout: &Checkout, write: IndexWrite) -> Result<(), EngineError> {
+    fn carry_out(
+        &self,
+        checkout: &Checkout,
+        prepared: Option<Prepared>,
+        write: IndexWrite,
+    ) -> Result<(), EngineError> {
         let before = self
             .files
             .iter()
@@ -193,8 +208,7 @@ impl Switch {
             && untouched
             && index::holds(checkout, &self.files)?;
         if self.index.after != IndexPolicy::Keep && !needless {
-            index::stage(checkout, &self.files)?;
-            index::replace(checkout)?;
+            index::replace(checkout, &self.files, prepared)?;
         }
         match &self.record.after {
             Some(record) => checkout.state.write(RECORD, record)?,
@@ -260,7 +274,7 @@ pub(super) fn recover(checkout: &Checkout) -> Result<Recovered, EngineError> {
             Ok(Recovered::TakenBack)
         }
         Stage::Decided => {
-            switch.carry_out(checkout, IndexWrite::Always)?;
+            switch.carry_out(checkout, None, IndexWrite::Always)?;
             Ok(Recovered::Finished)
         }
     }
@@ -274,7 +288,9 @@ pub(super) fn take_back(checkout: &Checkout) -> Result<Recovered, EngineError> {
     switch.release_stale_locks(checkout)?;
     match switch.stage {
         Stage::Prepared => switch.clear(checkout)?,
-        Stage::Decided => switch.inverse().carry_out(checkout, IndexWrite::Always)?,
+        Stage::Decided => switch
+            .inverse()
+            .carry_out(checkout, None, IndexWrite::Always)?,
     }
     Ok(Recovered::TakenBack)
 }
@@ -297,15 +313,16 @@ impl FileMove {
         if self.left_out {
             return Ok(Seen::After);
         }
-        let present = checkout.folder().find(path)?;
+        let full = path.under(&checkout.root);
+        let now = full.symlink_metadata().ok().as_ref().map(Stamp::of);
+        if now.is_some() && now == self.stamp {
+            return Ok(Seen::Before);
+        }
         let is = |version: &Option<Version>| -> Result<bool, EngineError> {
-            Ok(match (version, &present) {
-                (None, Found::Nothing) => true,
-                (Some(version), Found::File(present)) => {
-                    is_same(&load(checkout, version)?, present)
-                }
-                _ => false,
-            })
+            match version {
+                None => Ok(checkout.folder().find(path)? == Found::Nothing),
+                Some(version) => Ok(ends(checkout, path, version)?.is_some()),
+            }
         };
         if is(&self.versions.after)? {
             Ok(Seen::After)
@@ -343,7 +360,7 @@ impl FileMove {
     }
 }
 
-fn load(checkout: &Checkout, version: &Version) -> Result<Entry, EngineError> {
+pub(super) fn load(checkout: &Checkout, version: &Version) -> Result<Entry, EngineError> {
     let reading = || EngineError::git(format!("read blob {}", version.blob));
     let id = Oid::from_str(&version.blob).map_err(reading())?;
     let blob = checkout.repository.find_blob(id).map_err(reading())?;

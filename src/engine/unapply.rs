@@ -1,10 +1,9 @@
 //! Takes an applied series out again: HEAD, index and files as they were, the branch of the patches deleted.
 use super::EngineError;
-use super::apply::{
-    Applied, Outcome, PatchFate, PatchOutcome, moves_from, paths, refuse_edited, short,
-};
+use super::apply::{Applied, Outcome, PatchFate, PatchOutcome, paths, refuse_edited, short};
 use super::checkout::Checkout;
 use super::record::{FileVersions, Form, HeadAt, Record};
+use super::survey::{Against, survey};
 use super::switch::{IndexPolicy, Step, Switch, recover};
 use git2::Oid;
 
@@ -98,10 +97,6 @@ fn leave_branch(
     } else {
         Vec::new()
     };
-    if on_branch {
-        checkout.refuse_dirty(&paths(&files), head)?;
-    }
-    let tree = checkout.tree_of(head)?;
     let policy = if on_branch {
         IndexPolicy::Update
     } else {
@@ -109,7 +104,7 @@ fn leave_branch(
     };
     let mut switch = Switch::new(
         &format!("umpatch: unapply {}", record.series),
-        moves_from(checkout, files.clone(), tree)?,
+        survey(checkout, &files, Against::IndexAndFiles)?,
         Step {
             before: policy,
             after: policy,
@@ -155,10 +150,9 @@ fn restore_files(
     }
     refuse_edited(checkout, record)?;
     let files = inverse(&record.files);
-    let tree = Oid::from_str(&record.tree).map_err(EngineError::git("read the record"))?;
     Switch::new(
         &format!("umpatch: unapply {}", record.series),
-        moves_from(checkout, files.clone(), tree)?,
+        survey(checkout, &files, Against::Files)?,
         Step {
             before: IndexPolicy::Keep,
             after: IndexPolicy::Update,

@@ -60,17 +60,57 @@ fn an_index_with_caches_and_without_a_checksum() {
 }
 
 #[test]
-fn an_index_that_is_split_is_refused_with_the_way_out() {
+fn a_split_index() {
     let lab = Lab::new();
     lab.git(&["update-index", "--split-index"]);
+    works(&lab);
+    // entries that are replaced, deleted and added against the other half
+    lab.git(&["update-index", "--split-index"]);
+    lab.write("added.txt", "added\n");
+    lab.git(&["add", "added.txt"]);
+    lab.git(&["rm", "-q", "--cached", "docs/elsewhere.txt"]);
+    lab.git(&["update-index", "--chmod=+x", "README.md"]);
+    let index = lab.git(&["ls-files", "-s"]);
+    lab.apply();
+    lab.unapply();
+    assert_eq!(lab.git(&["ls-files", "-s"]), index);
+}
+
+#[test]
+fn a_sparse_index_is_refused_only_where_it_matters() {
+    let lab = Lab::new();
+    lab.write("other/file.txt", "not touched\n");
+    lab.git(&["add", "-A"]);
+    lab.commit("more");
+    lab.git(&[
+        "sparse-checkout",
+        "set",
+        "--cone",
+        "--sparse-index",
+        "aten",
+        "tools",
+    ]);
     let before = lab.snapshot();
     lab.with_series(&["apply"])
         .assert()
-        .code(4)
-        .stderr(predicate::str::contains("--no-split-index"));
+        .code(2)
+        .stderr(predicate::str::contains("--no-sparse-index"));
     assert_eq!(lab.snapshot(), before);
-    lab.git(&["update-index", "--no-split-index"]);
-    works(&lab);
+    lab.json(lab.with_series(&["apply", "--until", "second"]));
+    assert_eq!(lab.git(&["status", "--porcelain"]), "");
+    lab.unapply();
+    assert_eq!(lab.snapshot().contents(), before.contents());
+    lab.git(&[
+        "sparse-checkout",
+        "set",
+        "--cone",
+        "--sparse-index",
+        "aten",
+        "tools",
+        "torch",
+    ]);
+    lab.apply();
+    assert_eq!(lab.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
