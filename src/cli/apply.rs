@@ -1,7 +1,8 @@
 //! `umpatch apply`: the patch set into a tree, as commits on a branch or in the work tree.
 use super::{Console, Global, Outcome};
 use crate::engine::{
-    self, Applied, ApplyOptions, EngineError, Form, PatchFate, Recovered, Resume, Selection, Source,
+    self, Applied, ApplyOptions, Conflicts, EngineError, Form, PatchFate, Recovered, Resume,
+    Resumed, Selection, Source,
 };
 use crate::error::Failure;
 use crate::exit::Exit;
@@ -21,7 +22,8 @@ Examples:
   umpatch apply                               the set for the tree's generation
   umpatch -C ~/pytorch apply --until empty-cache
   umpatch apply --worktree                    no commits: changes of the work tree only
-  umpatch apply --patches-from ./my-patches   another series: series.toml, a quilt series, or *.patch")]
+  umpatch apply --patches-from ./my-patches   another series: series.toml, a quilt series, or *.patch
+  umpatch apply --conflict-markers            at a conflict: edit the files, then umpatch apply --continue (or --abort)")]
 pub(super) struct Arguments {
     /// Only these patches (may be repeated, or separated by commas)
     #[arg(
@@ -40,10 +42,14 @@ pub(super) struct Arguments {
     /// The branch that gets the commits [default: umpatch/SERIES]
     #[arg(long, value_name = "NAME", conflicts_with = "worktree")]
     branch: Option<String>,
-    /// Carry a command that was cut off to its end (or clear it away, if it had changed nothing yet), and do no more
+    /// At a conflict apply the patches before it, leave its change in the work tree with conflict markers, and stop
+    #[arg(long, conflicts_with = "worktree")]
+    conflict_markers: bool,
+    /// Go on after a conflict was resolved, or carry a command that was cut off to its end (or clear it away, if it had
+    /// changed nothing yet)
     #[arg(long = "continue", exclusive = true)]
     resume: bool,
-    /// Take back what a command that was cut off did, and do no more
+    /// Give up a conflict and take the patches out, or take back what a command that was cut off did
     #[arg(long, exclusive = true)]
     abort: bool,
     /// Take the patches of this folder instead of the built-in ones
@@ -78,6 +84,10 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
             Form::Branch
         },
         branch: own.branch,
+        conflicts: match own.conflict_markers {
+            true => Conflicts::Mark,
+            false => Conflicts::Refuse,
+        },
     };
     let applied = engine::apply(&root, &options).map_err(|error| failure(error, console))?;
     note_recovery(applied.recovered, console);
@@ -96,7 +106,27 @@ fn resume(root: &std::path::Path, abort: bool, console: &Console) -> Outcome {
     } else {
         Resume::Continue
     };
-    let recovered = engine::resume(root, how)?;
+    let resumed = engine::resume(root, how).map_err(|error| failure(error, console))?;
+    let recovered = match resumed {
+        Resumed::Recovered(recovered) => recovered,
+        Resumed::Applied(applied) => {
+            let document = Document {
+                schema: "umpatch.apply/1",
+                applied: &applied,
+            };
+            console.result(&document, &text(&applied));
+            return Ok(Exit::Verified);
+        }
+        Resumed::Abandoned(undone) => {
+            let document = Document {
+                schema: "umpatch.unapply/1",
+                applied: &undone,
+            };
+            console.note("what you had made of the conflict is kept in umpatch/set-aside in the git directory");
+            console.result(&document, &super::unapply::text(&undone));
+            return Ok(Exit::Verified);
+        }
+    };
     let (word, text) = match recovered {
         Recovered::Nothing => ("nothing", "no command was cut off: nothing to do"),
         Recovered::TakenBack => ("taken-back", "the command that was cut off was taken back"),
@@ -114,7 +144,9 @@ fn resume(root: &std::path::Path, abort: bool, console: &Console) -> Outcome {
 
 /// A conflict is shown whole on stderr; everything else is rendered as any error.
 fn failure(error: EngineError, console: &Console) -> Failure {
-    if matches!(error, EngineError::Conflict(_)) {
+    if let EngineError::Conflict(conflict) = &error
+        && !conflict.is_stopped
+    {
         console.note("nothing was changed");
     }
     Failure::from(error)

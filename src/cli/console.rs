@@ -44,6 +44,11 @@ impl Console {
         };
     }
 
+    /// Prints a file's bytes as they are.
+    pub fn bytes(&self, bytes: &[u8]) {
+        let _ = std::io::stdout().lock().write_all(bytes);
+    }
+
     /// One line on stderr, unless `--quiet`.
     pub fn note(&self, line: &str) {
         if !self.quiet {

@@ -7,13 +7,16 @@ mod calibrate;
 mod check;
 mod completions;
 mod console;
+mod diff;
 mod doctor;
 mod fetch;
+mod import;
 mod merge;
 mod rebase;
 mod refresh;
 mod report;
 mod scenarios;
+mod show;
 mod status;
 mod unapply;
 mod verify;
@@ -62,6 +65,9 @@ enum Command {
     Refresh(refresh::Arguments),
     Rebase(rebase::Arguments),
     Check(check::Arguments),
+    Diff(diff::Arguments),
+    Import(import::Arguments),
+    Show(show::Arguments),
     Build(build::Arguments),
     Verify(Box<verify::Arguments>),
     Merge(merge::Arguments),
@@ -102,6 +108,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Refresh(own) => refresh::run(&arguments.global, own, &console),
         Command::Rebase(own) => rebase::run(&arguments.global, own, &console),
         Command::Check(own) => check::run(&arguments.global, own, &console),
+        Command::Diff(own) => diff::run(&arguments.global, own, &console),
+        Command::Import(own) => import::run(&arguments.global, own, &console),
+        Command::Show(own) => show::run(&arguments.global, own, &console),
         Command::Build(own) => build::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
         Command::Merge(own) => merge::run(&arguments.global, own, &console),

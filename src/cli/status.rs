@@ -18,11 +18,13 @@ The words:
   superseded       the tree has something else in its place
   unsupported      it is not for such a tree; the evidence says why
 
-The tree may be a checkout, or a folder that holds at least the files that the patches touch.
+The tree may be a checkout, or a folder or archive (.tar, .tar.gz, .tar.xz, .zip) that holds at least the files that the
+patches touch; no history is needed.
 
 Examples:
   umpatch status
   umpatch -C ~/pytorch status --json
+  umpatch -C touched-files.tar.gz status
   umpatch status --patches-from ./my-patches")]
 pub(super) struct Arguments {
     /// Take the patches of this folder instead of the built-in ones
@@ -39,8 +41,11 @@ struct Document<'a> {
 
 /// Runs the command.
 pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome {
-    let root = engine::root(global.tree.as_deref())?;
-    let status = engine::status(&root, &Source::from(own.patches_from))?;
+    let source = Source::from(own.patches_from);
+    let status = match global.tree.as_deref().filter(|path| path.is_file()) {
+        Some(archive) => engine::status_of_archive(archive, &source, console.progress().as_ref())?,
+        None => engine::status(&engine::root(global.tree.as_deref())?, &source)?,
+    };
     let document = Document {
         schema: "umpatch.status/1",
         status: &status,
@@ -62,6 +67,14 @@ fn text(status: &Status) -> String {
     }
     for reason in &status.generation_evidence {
         lines.push(format!("  {reason}"));
+    }
+    if let Some(target) = &status.target {
+        lines.push(format!(
+            "evidence for {}: {} ({})",
+            target.versions.join(", "),
+            target.evidence.word(),
+            target.basis
+        ));
     }
     for note in &status.notes {
         lines.push(format!("note: {note}"));

@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, _own: Arguments, console: &Console) -> Outcom
     Ok(Exit::Verified)
 }
 
-fn text(applied: &Applied) -> String {
+pub(super) fn text(applied: &Applied) -> String {
     if applied.outcome == engine::Outcome::Unchanged {
         return format!(
             "nothing is applied by umpatch in {}",

@@ -8,7 +8,7 @@ use super::preimages::PreImages;
 use super::record::{AppliedPatch, FileVersions, Form, HeadAt, Record, SCHEMA};
 use super::survey::{Against, ends, survey};
 use super::switch::{IndexPolicy, Recovered, Step, Switch, recover, take_back};
-use super::{EngineError, locate};
+use super::{EngineError, history, locate, stop};
 use crate::series::{Patch, PatchId, Selection, Series, TreePath};
 use git2::Oid;
 use serde::Serialize;
@@ -26,6 +26,18 @@ pub struct ApplyOptions {
     pub form: Form,
     /// The branch that gets the commits; by default `umpatch/` and the series' name.
     pub branch: Option<String>,
+    /// What becomes of a patch that does not fit.
+    pub conflicts: Conflicts,
+}
+
+/// What becomes of a patch that does not fit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conflicts {
+    /// Nothing is changed at all.
+    #[default]
+    Refuse,
+    /// The patches before it are applied, and it is left in the work tree with conflict markers.
+    Mark,
 }
 
 /// What `apply` or `unapply` led to.
@@ -99,22 +111,62 @@ pub fn apply(root: &std::path::Path, options: &ApplyOptions) -> Result<Applied, 
     let _lock = checkout.lock()?;
     let recovered = recover(&checkout)?;
     checkout.refuse_operations()?;
-    let (home, head) = checkout.head()?;
+    let (_, head) = checkout.head()?;
     let recognition = locate::recognise(&checkout.objects(checkout.tree_of(head)?));
     let series = load::series(&options.source, &recognition)?;
     let selected = series.select(&options.selection)?;
-    let record = checkout
-        .state
-        .record()?
-        .filter(|record| is_current(record, &checkout, &home, head));
-    let applied = match &record {
-        Some(record) => extend(&checkout, record, head, &series, &selected),
-        None => fresh(&checkout, home, head, &series, &selected, options),
-    }?;
+    let applied = apply_or_stop(&checkout, options, &series, &selected)?;
     Ok(Applied {
         recovered,
         ..applied
     })
+}
+
+/// The record that tells of what is checked out now.
+pub(super) fn current_record(
+    checkout: &Checkout,
+    home: &HeadAt,
+    head: Oid,
+) -> Result<Option<Record>, EngineError> {
+    let record = checkout.state.record()?;
+    Ok(record.filter(|record| is_current(record, checkout, home, head)))
+}
+
+/// Applies what is missing of the selected patches; at a conflict does what the options say.
+pub(super) fn apply_or_stop(
+    checkout: &Checkout,
+    options: &ApplyOptions,
+    series: &Series,
+    selected: &[&Patch],
+) -> Result<Applied, EngineError> {
+    let mut conflict = match apply_patches(checkout, options, series, selected) {
+        Err(EngineError::Conflict(conflict)) => conflict,
+        other => return other,
+    };
+    let (_, head) = checkout.head()?;
+    history::blame(&mut conflict, &checkout.repository, head);
+    if options.conflicts == Conflicts::Mark {
+        stop::stop(checkout, options, series, selected, &mut conflict)?;
+    }
+    Err(EngineError::Conflict(conflict))
+}
+
+/// Applies what is missing of the selected patches.
+pub(super) fn apply_patches(
+    checkout: &Checkout,
+    options: &ApplyOptions,
+    series: &Series,
+    selected: &[&Patch],
+) -> Result<Applied, EngineError> {
+    let (home, head) = checkout.head()?;
+    match current_record(checkout, &home, head)? {
+        Some(Record {
+            stopped: Some(stopped),
+            ..
+        }) => Err(EngineError::Stopped(stopped.patch)),
+        Some(record) => extend(checkout, &record, head, series, selected),
+        None => fresh(checkout, home, head, series, selected, options),
+    }
 }
 
 /// What to do with a command that was cut off.
@@ -126,16 +178,43 @@ pub enum Resume {
     Abort,
 }
 
-/// Deals with a command that was cut off.
+/// What came of `--continue` or `--abort`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resumed {
+    /// A command that was cut off was dealt with, if there was one.
+    Recovered(Recovered),
+    /// A conflict was resolved, and the patches after it are applied.
+    Applied(Box<Applied>),
+    /// A conflict was given up, and the patches are taken out.
+    Abandoned(Box<Applied>),
+}
+
+/// Deals with a command that was cut off, or goes on where a conflict stopped one.
 ///
 /// # Errors
-/// When the tree cannot be written, or a file was edited since.
-pub fn resume(root: &std::path::Path, how: Resume) -> Result<Recovered, EngineError> {
+/// When the tree cannot be written, a file was edited since, or a conflict is not resolved.
+pub fn resume(root: &std::path::Path, how: Resume) -> Result<Resumed, EngineError> {
     let checkout = Checkout::open(root)?;
     let _lock = checkout.lock()?;
+    let recovered = match how {
+        Resume::Continue => recover(&checkout)?,
+        Resume::Abort => take_back(&checkout)?,
+    };
+    let record = checkout.state.record()?;
+    let stopped = record.as_ref().and_then(|record| record.stopped.clone());
+    let (Some(record), Some(stopped)) = (record, stopped) else {
+        return Ok(Resumed::Recovered(recovered));
+    };
     match how {
-        Resume::Continue => recover(&checkout),
-        Resume::Abort => take_back(&checkout),
+        Resume::Continue => {
+            let applied = stop::finish(&checkout, &record, &stopped)?;
+            Ok(Resumed::Applied(Box::new(applied)))
+        }
+        Resume::Abort => {
+            stop::abandon(&checkout, &record, &stopped)?;
+            let undone = super::unapply::take_out(&checkout, recovered)?;
+            Ok(Resumed::Abandoned(Box::new(undone)))
+        }
     }
 }
 
@@ -195,6 +274,7 @@ fn fresh(
         tree: plan.tree.to_string(),
         patches: applied_patches(&plan, options.form),
         files: plan.files.clone(),
+        stopped: None,
     };
     let why = format!("umpatch: apply {}", series.name);
     let before = checkout.state.record()?;
@@ -240,6 +320,54 @@ fn fresh(
             Ok(result(short(&target), plan.head, Outcome::Changed))
         }
     }
+}
+
+/// Makes the series' branch with none of its patches, and remembers it.
+pub(super) fn begin(
+    checkout: &Checkout,
+    home: HeadAt,
+    head: Oid,
+    series: &Series,
+    options: &ApplyOptions,
+) -> Result<Record, EngineError> {
+    let branch = branch_name(series, options)?;
+    let tip = checkout.reference(&branch)?;
+    let before = checkout.state.record()?;
+    refuse_foreign_branch(checkout, &branch, tip, &home, head, before.as_ref())?;
+    let record = Record {
+        schema: SCHEMA.to_owned(),
+        series: series.name.clone(),
+        form: Form::Branch,
+        base: head.to_string(),
+        home: home.clone(),
+        branch: Some(branch.clone()),
+        head: head.to_string(),
+        tree: checkout.tree_of(head)?.to_string(),
+        patches: Vec::new(),
+        files: Vec::new(),
+        stopped: None,
+    };
+    let keep = Step {
+        before: IndexPolicy::Keep,
+        after: IndexPolicy::Keep,
+    };
+    let step = Step {
+        before,
+        after: Some(record.clone()),
+    };
+    let why = format!("umpatch: begin {}", series.name);
+    let mut switch = Switch::new(&why, Vec::new(), keep, step);
+    switch.head = Some(Step {
+        before: home,
+        after: HeadAt::Branch(branch.clone()),
+    });
+    let step = Step {
+        before: tip.map(|id| id.to_string()),
+        after: Some(head.to_string()),
+    };
+    switch.branch = Some((branch, step));
+    switch.run(checkout)?;
+    Ok(record)
 }
 
 /// Applies what is missing on top of what is applied.
@@ -417,7 +545,8 @@ fn refuse_foreign_branch(
     let Some(tip) = tip else { return Ok(()) };
     let is_ours = tip == planned
         || record.is_some_and(|record| {
-            record.branch.as_deref() == Some(branch) && record.head == tip.to_string()
+            let known = [&record.head, &record.base];
+            record.branch.as_deref() == Some(branch) && known.contains(&&tip.to_string())
         });
     if !is_ours || *home == HeadAt::Branch(branch.to_owned()) {
         return Err(EngineError::BranchExists(short));

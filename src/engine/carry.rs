@@ -10,12 +10,12 @@ use super::preimages::PreImages;
 use super::record::Form;
 use super::refresh::{emit, write};
 use super::{EngineError, locate};
+use crate::series::compare::difference;
 use crate::series::diff::PatchFile;
 use crate::series::parse::parse;
 use crate::series::{Patch, PatchId, Series, TreePath, manifest};
 use git2::Oid;
 use serde::Serialize;
-use similar::TextDiff;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -260,33 +260,6 @@ fn blobs(patch: &PatchFile) -> Vec<(Option<&str>, Option<&str>)> {
     let ids = patch.files.iter();
     ids.map(|file| (file.old_blob.as_deref(), file.new_blob.as_deref()))
         .collect()
-}
-
-/// How two patches differ in what they change, without line numbers and ids.
-fn difference(old: &PatchFile, new: &PatchFile) -> String {
-    let (old, new) = (essence(old), essence(new));
-    if old == new {
-        return String::new();
-    }
-    let diff = TextDiff::from_lines(&old, &new);
-    diff.unified_diff()
-        .context_radius(2)
-        .header("before", "carried")
-        .to_string()
-}
-
-fn essence(patch: &PatchFile) -> String {
-    let mut text = String::new();
-    for file in &patch.files {
-        text.push_str(&format!("{} → {}\n", file.old, file.new));
-        for hunk in &file.hunks {
-            text.push_str("@@\n");
-            for line in hunk.emit_lines().split_inclusive(|&byte| byte == b'\n') {
-                text.push_str(&String::from_utf8_lossy(line));
-            }
-        }
-    }
-    text
 }
 
 /// The old `series.toml` for the new place: the generation changed, some patches left out, all else verbatim.

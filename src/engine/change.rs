@@ -1,14 +1,16 @@
 //! Makes the change of one patch in memory: all of it, or nothing and a list of the places that do not fit.
 use super::EngineError;
+use super::checkout::blob_id;
 use super::conflict::{Conflict, ConflictPlace};
 use super::files::{Entry, Files, Found, Layer};
-use super::matching::{self, Mismatch};
+use super::matching;
 use super::merge::three_way;
 use super::preimages::PreImages;
 use crate::series::diff::{Direction, FileChange, Kind, Mode};
 use crate::series::{Patch, TreePath};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How a patch went in; the worst over its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -74,7 +76,57 @@ pub(super) fn attempt(
         patch: patch.id.clone(),
         places,
         missing: Vec::new(),
+        is_stopped: false,
+        marked: Vec::new(),
     }))
+}
+
+/// A change as far as it fits, and markers where it does not.
+pub(super) struct Marked {
+    pub(super) changes: BTreeMap<TreePath, Option<Entry>>,
+    /// The files with markers.
+    pub(super) marked: Vec<TreePath>,
+}
+
+/// Makes a patch as far as it fits; a file that it cannot change at all stays as it is.
+pub(super) fn with_markers(
+    patch: &Patch,
+    files: &dyn Files,
+    pre_images: &mut PreImages,
+) -> Result<Marked, EngineError> {
+    let mut layer = Layer::over(files);
+    let mut marked = Vec::new();
+    for (index, change) in patch.content.files.iter().enumerate() {
+        let made = one_file(
+            patch,
+            index,
+            change,
+            &layer,
+            Direction::Forward,
+            Some(pre_images),
+        )?;
+        match made {
+            Ok((_, changes)) => layer.changes.extend(changes),
+            Err(_) => {
+                if let Found::File(entry) = files.find(&change.old)?
+                    && change.kind == Kind::Modify
+                    && entry.mode != Mode::Symlink
+                {
+                    let bytes = matching::marked(change, &entry.bytes, patch.id.as_str());
+                    marked.push(change.old.clone());
+                    let entry = Entry {
+                        mode: change.new_mode.unwrap_or(entry.mode),
+                        bytes: bytes.into(),
+                    };
+                    layer.changes.insert(change.old.clone(), Some(entry));
+                }
+            }
+        }
+    }
+    Ok(Marked {
+        changes: layer.changes,
+        marked,
+    })
 }
 
 type FileResult = Result<(Fit, Vec<(TreePath, Option<Entry>)>), Box<ConflictPlace>>;
@@ -131,14 +183,30 @@ fn one_file(
                 0 => Fit::Exact,
                 lines => Fit::Offset(lines),
             };
-            if let Some(pre_images) = pre_images {
-                pre_images.remember(change, &start.bytes, &matched.bytes);
+            let bytes: Arc<[u8]> = matched.bytes.into();
+            if matched.offset == 0 && is_damaged(change, direction, &start.bytes, &bytes) {
+                return refuse(
+                    before,
+                    "the patch is cut off or was edited by hand: on the very content that it was made for it leads to \
+                     another than its index line says",
+                );
             }
-            (fit, matched.bytes)
+            if let Some(pre_images) = pre_images {
+                pre_images.remember(change, &start.bytes, &bytes);
+            }
+            (fit, bytes)
         }
         Err(mismatch) => match merged(change, &start.bytes, direction, pre_images) {
             Some(bytes) => (Fit::ThreeWay, bytes),
-            None => return Ok(Err(mismatch_place(patch, index, &mismatch))),
+            None => {
+                return Ok(Err(Box::new(ConflictPlace::of_mismatch(
+                    patch,
+                    index,
+                    &mismatch,
+                    &start.bytes,
+                    direction,
+                ))));
+            }
         },
     };
     let mut changes = Vec::new();
@@ -156,34 +224,41 @@ fn one_file(
         changes.push((before.clone(), None));
     }
     let mode = change.mode_after(direction).unwrap_or(start.mode);
-    changes.push((
-        after.clone(),
-        Some(Entry {
-            mode,
-            bytes: bytes.into(),
-        }),
-    ));
+    changes.push((after.clone(), Some(Entry { mode, bytes })));
     Ok(Ok((fit, changes)))
+}
+
+/// Whether a change gives another result than its index line says, on the content that the line names.
+fn is_damaged(change: &FileChange, direction: Direction, before: &[u8], after: &[u8]) -> bool {
+    let (from, to) = match direction {
+        Direction::Forward => (&change.old_blob, &change.new_blob),
+        Direction::Reverse => (&change.new_blob, &change.old_blob),
+    };
+    let is = |id: &str, bytes: &[u8]| {
+        // of a file that is not there the line has zeros
+        let absent = id.bytes().all(|byte| byte == b'0');
+        (absent && bytes.is_empty()) || blob_id(bytes).to_string().starts_with(id)
+    };
+    match (from, to) {
+        (Some(from), Some(to)) => is(from, before) && !is(to, after),
+        _ => false,
+    }
 }
 
 fn merged(
     change: &FileChange,
-    ours: &[u8],
+    ours: &Arc<[u8]>,
     direction: Direction,
     pre_images: Option<&mut PreImages>,
-) -> Option<Vec<u8>> {
+) -> Option<Arc<[u8]>> {
     if direction == Direction::Reverse {
         return None;
     }
     let pre_images = pre_images?;
     let base = pre_images.of(change)?;
-    let merged = three_way(change, &base, ours)?;
+    let merged: Arc<[u8]> = three_way(change, &base, ours)?.into();
     pre_images.remember(change, ours, &merged);
     Some(merged)
-}
-
-fn mismatch_place(patch: &Patch, index: usize, mismatch: &Mismatch) -> Box<ConflictPlace> {
-    Box::new(ConflictPlace::of_mismatch(patch, index, mismatch))
 }
 
 /// Whether a patch is in the files already or can be made in them.

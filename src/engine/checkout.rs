@@ -1,10 +1,11 @@
 //! A work tree with its repository: opened, locked, and refused when its state is not one to patch.
-use super::files::{Entry, Folder, Objects};
+use super::files::{Folder, Objects};
 use super::index::Index;
 use super::record::{HeadAt, StateFolder};
 use super::{EngineError, fault};
 use fs4::fs_std::FileExt;
 use git2::{ErrorCode, Oid, Repository, RepositoryState};
+use sha1::{Digest, Sha1};
 use std::cell::RefCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -123,10 +124,7 @@ impl Checkout {
     }
 
     pub(super) fn objects(&self, tree: Oid) -> Objects<'_> {
-        Objects {
-            repository: &self.repository,
-            tree,
-        }
+        Objects::new(&self.repository, tree)
     }
 
     /// Where HEAD points, and the commit there.
@@ -207,12 +205,9 @@ impl Checkout {
     }
 }
 
-/// Whether a file of the work tree holds what is stored, up to the form of its line ends.
-pub(super) fn is_same(stored: &Entry, present: &Entry) -> bool {
-    stored.mode == present.mode && LineEnds::relate(&stored.bytes, &present.bytes).is_some()
-}
-
 /// The id that bytes have as a blob.
-pub(super) fn blob_id(bytes: &[u8]) -> Option<Oid> {
-    Oid::hash_object(git2::ObjectType::Blob, bytes).ok()
+pub(super) fn blob_id(bytes: &[u8]) -> Oid {
+    let mut hasher = Sha1::new_with_prefix(format!("blob {}\0", bytes.len()));
+    hasher.update(bytes);
+    Oid::from_bytes(&hasher.finalize()).unwrap_or_else(|_| Oid::zero())
 }

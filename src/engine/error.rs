@@ -3,12 +3,14 @@ use super::conflict::Conflict;
 use super::index::IndexError;
 use crate::error::Explain;
 use crate::exit::Exit;
+use crate::series::mailbox::MailboxError;
 use crate::series::manifest::ManifestError;
 use crate::series::name::NameError;
 use crate::series::quilt::QuiltError;
 use crate::series::{PatchId, SeriesError, TreePath};
 use crate::share::ShareError;
 use crate::upstream::UpstreamError;
+use crate::upstream::archive::ArchiveError;
 use std::path::PathBuf;
 
 /// Why the engine refused or failed. Unless it says otherwise, nothing was changed.
@@ -50,6 +52,35 @@ pub enum EngineError {
     /// A folder of patches without any.
     #[error("{} holds no patches: neither series.toml, nor a quilt series, nor *.patch or *.diff", .0.display())]
     NoPatches(PathBuf),
+    /// A name that no series has.
+    #[error("there is no series {name:?}: neither a folder nor one of ours ({})", known.join(", "))]
+    NoSeries {
+        /// The name.
+        name: String,
+        /// The names of the built-in ones.
+        known: Vec<String>,
+    },
+    /// A mail that cannot be imported.
+    #[error("cannot import {origin}")]
+    Import {
+        /// Where it came from.
+        origin: String,
+        /// Why.
+        #[source]
+        source: MailboxError,
+    },
+    /// Nothing to import.
+    #[error("{0} holds no diff")]
+    NothingToImport(String),
+    /// An archive that cannot be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A patch stopped at a conflict, and somebody has to resolve it.
+    #[error("the patch {0} waits for its conflict to be resolved")]
+    Stopped(PatchId),
+    /// Conflict markers that are still there.
+    #[error("conflict markers are still there: {}", list(.0))]
+    Unresolved(Vec<TreePath>),
     /// A series that extends itself, directly or over others.
     #[error("the series in {} extends itself", .0.display())]
     Circle(PathBuf),
@@ -106,6 +137,14 @@ pub enum EngineError {
     /// Untracked files where the patches make new ones.
     #[error("untracked files are where the patches make new ones: {}", list(.0))]
     InTheWay(Vec<TreePath>),
+    /// A new file that is another's on a file system that ignores case.
+    #[error("{new} is new, and {other} is there: on this file system they are one file")]
+    SameButForCase {
+        /// The new file.
+        new: TreePath,
+        /// The one that is there.
+        other: String,
+    },
     /// A path that leads over a symbolic link.
     #[error("{0} lies beyond a symbolic link")]
     BeyondSymlink(TreePath),
@@ -247,8 +286,14 @@ impl Explain for EngineError {
         match self {
             Self::Upstream(error) => error.exit(),
             Self::Share(error) => error.exit(),
+            Self::Archive(_) => Exit::Usage,
             Self::Series(SeriesError::Unknown { .. } | SeriesError::Incomplete { .. })
             | Self::NoPatches(_)
+            | Self::NoSeries { .. }
+            | Self::Import { .. }
+            | Self::NothingToImport(_)
+            | Self::Stopped(_)
+            | Self::Unresolved(_)
             | Self::Unsupported { .. }
             | Self::WrongGeneration { .. }
             | Self::NoRepository(_)
@@ -261,6 +306,7 @@ impl Explain for EngineError {
             | Self::Dirty(_)
             | Self::InTheWay(_)
             | Self::BeyondSymlink(_)
+            | Self::SameButForCase { .. }
             | Self::OtherSeries { .. }
             | Self::PatchChanged(_)
             | Self::BranchExists(_)
@@ -293,6 +339,11 @@ impl Explain for EngineError {
             Self::Series(SeriesError::Incomplete { needs, .. }) => {
                 vec![format!("add --only {needs}, or use --until")]
             }
+            Self::Stopped(_) => vec![
+                "resolve it in the files that `umpatch status` names, then `umpatch apply --continue`".to_owned(),
+                "`umpatch apply --abort` goes back to the tree without the patches".to_owned(),
+            ],
+            Self::Unresolved(_) => one("resolve them, then `umpatch apply --continue`"),
             Self::NoRepository(path) => vec![format!(
                 "`umpatch fetch dir {} --init` makes it one, with a commit of all its files; `umpatch status` works without",
                 path.display()
@@ -311,7 +362,17 @@ impl Explain for EngineError {
                 one("commit or stash them first (git stash); changes elsewhere do no harm")
             }
             Self::InTheWay(_) => one("move them away"),
-            Self::Conflict(conflict) => conflict.hints(),
+            Self::Conflict(conflict) => {
+                let mut hints = conflict.hints();
+                hints.push(
+                    match conflict.is_stopped {
+                        true => "resolve it in the work tree, then `umpatch apply --continue`; --abort goes back to the tree without the patches",
+                        false => "to resolve it in the work tree: umpatch apply --conflict-markers",
+                    }
+                    .to_owned(),
+                );
+                hints
+            }
             Self::OtherSeries { .. } | Self::PatchChanged(_) => {
                 one("`umpatch unapply` takes out what is applied, then apply again")
             }

@@ -3,6 +3,7 @@ use super::EngineError;
 use crate::series::TreePath;
 use crate::series::diff::Mode;
 use git2::{ObjectType, Oid, Repository};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -44,14 +45,36 @@ pub(super) trait Files {
     }
 }
 
-/// The files of a git tree object.
+/// The files of a git tree object; what was read once is kept.
 pub(super) struct Objects<'r> {
-    pub(super) repository: &'r Repository,
-    pub(super) tree: Oid,
+    repository: &'r Repository,
+    tree: Oid,
+    seen: RefCell<BTreeMap<TreePath, Found>>,
+}
+
+impl<'r> Objects<'r> {
+    pub(super) fn new(repository: &'r Repository, tree: Oid) -> Self {
+        Self {
+            repository,
+            tree,
+            seen: RefCell::default(),
+        }
+    }
 }
 
 impl Files for Objects<'_> {
     fn find(&self, path: &TreePath) -> Result<Found, EngineError> {
+        if let Some(found) = self.seen.borrow().get(path) {
+            return Ok(found.clone());
+        }
+        let found = self.read(path)?;
+        self.seen.borrow_mut().insert(path.clone(), found.clone());
+        Ok(found)
+    }
+}
+
+impl Objects<'_> {
+    fn read(&self, path: &TreePath) -> Result<Found, EngineError> {
         let reading = |source| EngineError::Git {
             action: format!("read {path} from the object database"),
             source,

@@ -7,7 +7,8 @@ use crate::upstream::{Generation, Recognition};
 use std::path::{Path, PathBuf};
 
 /// Where the patches come from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The built-in series for the tree's generation.
     #[default]
@@ -79,12 +80,55 @@ fn refusal(series: &Series, recognition: &Recognition) -> EngineError {
 }
 
 /// What the manifest says of a generation.
-fn generation(generation: Generation) -> Result<Option<GenerationEntry>, EngineError> {
-    let path = share::root()?.join("patches/manifest.toml");
-    let manifest =
-        Manifest::parse(&read(&path)?).map_err(|source| EngineError::Manifest { path, source })?;
+pub(super) fn generation(generation: Generation) -> Result<Option<GenerationEntry>, EngineError> {
     let is_it = |entry: &GenerationEntry| entry.name == generation.name();
-    Ok(manifest.generation.into_iter().find(is_it))
+    Ok(manifest()?.generation.into_iter().find(is_it))
+}
+
+fn manifest() -> Result<Manifest, EngineError> {
+    let path = share::root()?.join("patches/manifest.toml");
+    Manifest::parse(&read(&path)?).map_err(|source| EngineError::Manifest { path, source })
+}
+
+/// The series that a person names: a folder, or a built-in series or generation.
+///
+/// # Errors
+/// When there is none of that name, or it cannot be read.
+pub fn named(name: &str) -> Result<Series, EngineError> {
+    let folder = Path::new(name);
+    if folder.is_dir() {
+        return folder_series(folder);
+    }
+    let patches = share::root()?.join("patches");
+    let entries = manifest()?.generation;
+    let folder = match entries.iter().find(|entry| entry.name == name) {
+        Some(GenerationEntry {
+            series: None,
+            reason,
+            ..
+        }) => {
+            return Err(EngineError::Unsupported {
+                generation: name.to_owned(),
+                reason: reason.clone().unwrap_or_default(),
+            });
+        }
+        Some(GenerationEntry {
+            series: Some(folder),
+            ..
+        }) => folder.under(&patches),
+        None => patches.join(name),
+    };
+    let is_name = !name.is_empty() && !name.contains(['/', '\\']) && !name.starts_with('.');
+    if !is_name || !folder.is_dir() {
+        return Err(EngineError::NoSeries {
+            name: name.to_owned(),
+            known: entries
+                .iter()
+                .filter_map(|entry| entry.series.as_ref().map(ToString::to_string))
+                .collect(),
+        });
+    }
+    folder_series(&folder)
 }
 
 /// The series of a folder.
@@ -246,10 +290,7 @@ pub(super) fn any(source: &Source) -> Result<Option<Series>, EngineError> {
         Source::Folder(folder) => folder_series(folder).map(Some),
         Source::BuiltIn => {
             let patches = share::root()?.join("patches");
-            let path = patches.join("manifest.toml");
-            let manifest = Manifest::parse(&read(&path)?)
-                .map_err(|source| EngineError::Manifest { path, source })?;
-            let first = manifest
+            let first = manifest()?
                 .generation
                 .into_iter()
                 .find_map(|entry| entry.series);

@@ -31,14 +31,18 @@ pub fn root(given: Option<&Path>) -> Result<PathBuf, EngineError> {
     if is_pytorch(&top) {
         return Ok(top);
     }
-    Err(UpstreamError::NotPyTorch {
-        reason: format!("it has none of {}", MARKERS.join(", ")),
-        path: top,
-    }
-    .into())
+    Err(no_tree(&top))
 }
 
-fn is_pytorch(folder: &Path) -> bool {
+pub(super) fn no_tree(path: &Path) -> EngineError {
+    UpstreamError::NotPyTorch {
+        reason: format!("it has none of {}", MARKERS.join(", ")),
+        path: path.to_owned(),
+    }
+    .into()
+}
+
+pub(super) fn is_pytorch(folder: &Path) -> bool {
     MARKERS.iter().any(|marker| folder.join(marker).exists())
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Mismatch {
     pub(super) expected: Vec<String>,
     /// The lines that are there.
     pub(super) actual: Vec<String>,
+    /// The lines of the content that stand where the hunk would go, from 0.
+    pub(super) region: std::ops::Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +88,71 @@ fn apply_as_written(
         bytes: result,
         offset,
     })
+}
+
+/// The content with the hunks that fit, and conflict markers where one does not.
+pub(super) fn marked(file: &FileChange, bytes: &[u8], patch: &str) -> Vec<u8> {
+    let content = lines(bytes);
+    let mut result: Vec<u8> = Vec::with_capacity(bytes.len());
+    let (mut done, mut shift): (usize, isize) = (0, 0);
+    for hunk in &file.hunks {
+        let stated = hunk.position(Direction::Forward);
+        let expected = stated.saturating_add_signed(shift);
+        let before: Vec<&[u8]> = hunk.before(Direction::Forward).collect();
+        let after: Vec<&[u8]> = hunk.after(Direction::Forward).collect();
+        let place = Place::new(hunk, &before, stated, &content);
+        match place.find(expected, done) {
+            Ok(found) => {
+                shift = found.cast_signed() - stated.cast_signed();
+                result.extend(content[done..found].concat());
+                result.extend(after.concat());
+                done = found + before.len();
+            }
+            Err(reason) => {
+                let region = place.explain(expected, done, reason).region;
+                let start = region.start.clamp(done, content.len());
+                let end = region.end.clamp(start, content.len());
+                result.extend(content[done..start].concat());
+                three_sides(&mut result, &content[start..end], &before, &after, patch);
+                done = end;
+            }
+        }
+    }
+    result.extend(content[done..].concat());
+    result
+}
+
+/// What the tree has, what the patch was made for and what it makes of it, without the lines that all three share.
+fn three_sides(
+    result: &mut Vec<u8>,
+    ours: &[&[u8]],
+    base: &[&[u8]],
+    theirs: &[&[u8]],
+    patch: &str,
+) {
+    let shortest = ours.len().min(base.len()).min(theirs.len());
+    let alike = |at: &usize| ours[*at] == base[*at] && base[*at] == theirs[*at];
+    let first = (0..shortest).take_while(alike).count();
+    let alike_back = |at: &usize| {
+        let of = |side: &[&[u8]]| side[side.len() - 1 - at].to_vec();
+        of(ours) == of(base) && of(base) == of(theirs)
+    };
+    let last = (0..shortest - first).take_while(alike_back).count();
+    result.extend(ours[..first].concat());
+    let mut line = |text: &[u8]| {
+        if result.last().is_some_and(|byte| *byte != b'\n') {
+            result.push(b'\n');
+        }
+        result.extend_from_slice(text);
+    };
+    line(b"<<<<<<< tree\n");
+    line(&ours[first..ours.len() - last].concat());
+    line(b"||||||| what the patch was made for\n");
+    line(&base[first..base.len() - last].concat());
+    line(b"=======\n");
+    line(&theirs[first..theirs.len() - last].concat());
+    line(format!(">>>>>>> patch {patch}\n").as_bytes());
+    result.extend(ours[ours.len() - last..].concat());
 }
 
 /// How many hunks of a change are in a content each by itself, whatever becomes of the others.
@@ -200,6 +267,7 @@ impl<'a> Place<'a> {
             line: nearest + differs + 1,
             expected: quote(self.before),
             actual: quote(self.content.get(nearest..).unwrap_or_default()),
+            region: nearest..(nearest + self.before.len()).min(self.content.len()),
         }
     }
 }

@@ -206,7 +206,7 @@ pub(super) fn differences(
 }
 
 /// The version of a file in a tree.
-fn version(
+pub(super) fn version(
     checkout: &Checkout,
     tree: Oid,
     path: &TreePath,

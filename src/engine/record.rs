@@ -1,5 +1,6 @@
 //! What umpatch remembers of a tree: where the patches were applied, onto what, and how to get back. Kept beside the
 //! repository's own state, never in the work tree.
+use super::stop::Stopped;
 use super::{EngineError, fault};
 use crate::series::diff::Mode;
 use crate::series::{PatchId, SeriesName, TreePath};
@@ -71,6 +72,9 @@ pub(super) struct Record {
     pub(super) patches: Vec<AppliedPatch>,
     /// The files that differ from the base.
     pub(super) files: Vec<FileVersions>,
+    /// The patch whose conflict waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stopped: Option<Stopped>,
 }
 
 /// The schema name of [`Record`].

@@ -1,6 +1,9 @@
 //! Commits back to patch files: those that were edited are written anew, all others keep their bytes.
 use super::apply::paths;
 use super::checkout::Checkout;
+use super::patch_text::{
+    Changed, count, diffstat, header_of, options, path_of, summary_of, text_of,
+};
 use super::plan::{differences, write_tree};
 use super::record::{AppliedPatch, Form, RECORD, Record};
 use super::switch::recover;
@@ -9,7 +12,7 @@ use crate::series::diff::Direction;
 use crate::series::mail::Message;
 use crate::series::parse::parse;
 use crate::series::{Patch, PatchId, TreePath};
-use git2::{Commit, DiffFormat, DiffOptions, DiffStatsFormat, Oid, Sort};
+use git2::{Commit, DiffFindOptions, Oid, Sort};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -84,6 +87,9 @@ pub fn refresh(root: &Path, folder: &Path, mode: RefreshMode) -> Result<Refreshe
         .record()?
         .filter(|record| record.form == Form::Branch);
     let record = record.ok_or(EngineError::NotApplied)?;
+    if let Some(stopped) = &record.stopped {
+        return Err(EngineError::Stopped(stopped.patch.clone()));
+    }
     let series = load::folder_series(folder)?;
     let base = Oid::from_str(&record.base).map_err(EngineError::git("read the record"))?;
     let applied: Vec<&Patch> = record
@@ -248,36 +254,44 @@ pub(super) fn emit(checkout: &Checkout, commit: &Commit<'_>) -> Result<Vec<u8>, 
         .and_then(|parent| parent.tree())
         .map_err(reading())?;
     let tree = commit.tree().map_err(reading())?;
-    let mut options = DiffOptions::new();
-    options
-        .context_lines(3)
-        .interhunk_lines(0)
-        .id_abbrev(40)
-        .indent_heuristic(true)
-        .old_prefix("a/")
-        .new_prefix("b/");
     let mut diff = checkout
         .repository
-        .diff_tree_to_tree(Some(&parent), Some(&tree), Some(&mut options))
+        .diff_tree_to_tree(Some(&parent), Some(&tree), Some(&mut options()))
         .map_err(reading())?;
-    diff.find_similar(None).map_err(reading())?;
+    // given, so that the user's configuration is not asked
+    let mut similar = DiffFindOptions::new();
+    similar
+        .renames(true)
+        .copies(false)
+        .rename_threshold(50)
+        .rename_limit(1_000);
+    diff.find_similar(Some(&mut similar)).map_err(reading())?;
+    let mut body = Vec::new();
+    let mut changed = Vec::new();
+    let mut summary = String::new();
+    for delta in diff.deltas() {
+        let text = text_of(checkout, &delta)?;
+        let (added, removed) = (count(&text, b'+'), count(&text, b'-'));
+        let (old, new) = (path_of(&delta.old_file())?, path_of(&delta.new_file())?);
+        let name = if old == new {
+            new
+        } else {
+            format!("{old} => {new}")
+        };
+        summary.push_str(&summary_of(&delta, &name));
+        changed.push(Changed {
+            name,
+            added,
+            removed,
+        });
+        body.extend(header_of(&delta)?.into_bytes());
+        body.extend(text);
+    }
     let mut bytes = message_of(commit).emit().into_bytes();
-    let stats = diff
-        .stats()
-        .and_then(|stats| {
-            stats.to_buf(DiffStatsFormat::FULL | DiffStatsFormat::INCLUDE_SUMMARY, 72)
-        })
-        .map_err(reading())?;
-    bytes.extend_from_slice(&stats);
+    bytes.extend(diffstat(&changed).into_bytes());
+    bytes.extend(summary.into_bytes());
     bytes.push(b'\n');
-    diff.print(DiffFormat::Patch, |_, _, line| {
-        if matches!(line.origin(), ' ' | '+' | '-') {
-            bytes.push(line.origin() as u8);
-        }
-        bytes.extend_from_slice(line.content());
-        true
-    })
-    .map_err(reading())?;
+    bytes.extend(body);
     // what is written must be readable, and mean the commit
     parse(&bytes).map_err(|source| {
         EngineError::Series(crate::series::SeriesError::Parse {

@@ -9,10 +9,12 @@ use super::plan::{Held, held};
 use super::preimages::PreImages;
 use super::record::{Form, Record};
 use super::switch::is_pending;
-use super::{EngineError, Tree, locate};
+use super::{EngineError, Tree, history, locate, stop};
+use crate::progress::Progress;
 use crate::series::diff::{Direction, Kind};
-use crate::series::manifest::{ProbeState, UpstreamStatus};
+use crate::series::manifest::{GenerationPatch, Probe, ProbeState, Target, UpstreamStatus};
 use crate::series::{Patch, PatchId, Series, TreePath};
+use crate::upstream::archive;
 use git2::{Diff, Oid, Repository};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -89,10 +91,44 @@ pub struct Status {
     pub series_evidence: Option<String>,
     /// What speaks for the generation, or against any.
     pub generation_evidence: Vec<String>,
+    /// What is known of the tree's version, and on what that rests; none where the manifest does not name it.
+    pub target: Option<Target>,
     /// The patches, in order.
     pub patches: Vec<PatchStatus>,
     /// What else there is to know.
     pub notes: Vec<String>,
+}
+
+/// The same for an archive of a tree or of the touched files alone.
+///
+/// # Errors
+/// When the archive or the series cannot be read.
+pub fn status_of_archive(
+    archive: &Path,
+    source: &Source,
+    progress: &dyn Progress,
+) -> Result<Status, EngineError> {
+    let folder = tempfile::tempdir().map_err(EngineError::storage("make", std::env::temp_dir()))?;
+    // the one folder around everything is dropped when it is unpacked, and for a few files that may be one of the tree's own
+    let mut inner = folder.path().join("aten");
+    std::fs::create_dir(&inner).map_err(EngineError::storage("make", &inner))?;
+    archive::unpack(archive, &inner, archive::Limits::default(), progress)?;
+    let mut root = inner.clone();
+    for name in ["aten", "torch", "test"] {
+        if locate::is_pytorch(&root) {
+            break;
+        }
+        let named = folder.path().join(name);
+        std::fs::rename(&inner, &named).map_err(EngineError::storage("rename", &inner))?;
+        inner = named;
+        folder.path().clone_into(&mut root);
+    }
+    if !locate::is_pytorch(&root) {
+        return Err(locate::no_tree(archive));
+    }
+    let mut status = status(&root, source)?;
+    archive.clone_into(&mut status.tree.path);
+    Ok(status)
 }
 
 /// Says how each patch of a series stands against a tree: a checkout, or a folder that holds at least the touched files.
@@ -103,40 +139,103 @@ pub fn status(root: &Path, source: &Source) -> Result<Status, EngineError> {
     let present = Present::open(root)?;
     let recognition = locate::recognise(&present);
     let tree = present.describe(&recognition);
-    let loaded = load::series(source, &recognition);
-    let notes = present.notes();
-    let unsupported = |series: Option<Series>, reason: String| Status {
-        tree: tree.clone(),
-        series: series.as_ref().map(|series| series.name.to_string()),
+    let entry = load::generation(recognition.generation)?;
+    let known = entry.as_ref().zip(tree.version.as_deref());
+    let mut status = Status {
+        target: known.and_then(|(entry, version)| entry.target(version).cloned()),
+        tree,
+        series: None,
         series_evidence: None,
         generation_evidence: recognition.reasons.clone(),
-        patches: series
-            .iter()
-            .flat_map(|series| &series.patches)
-            .map(|patch| describe(patch, State::Unsupported, vec![reason.clone()], None))
-            .collect(),
-        notes: notes.clone(),
+        patches: Vec::new(),
+        notes: present.notes(),
     };
-    let series = match loaded {
-        Ok(series) => series,
+    match load::series(source, &recognition) {
+        Ok(series) => {
+            status.patches = judge(&present, &series)?;
+            status.series = Some(series.name.to_string());
+            status.series_evidence = series.evidence;
+        }
         Err(EngineError::Unsupported { reason, .. }) => {
             // the reason matters more than the list of patches
-            return Ok(unsupported(load::any(source).unwrap_or_default(), reason));
+            let series = load::any(source).unwrap_or_default();
+            let claims = match source {
+                Source::BuiltIn => entry.map(|entry| entry.patch).unwrap_or_default(),
+                Source::Folder(_) => Vec::new(),
+            };
+            without_series(&mut status, &present, series, &reason, &claims)?;
         }
         Err(error @ EngineError::WrongGeneration { .. }) => {
-            return Ok(unsupported(load::any(source)?, error.to_string()));
+            let series = load::any(source)?;
+            without_series(&mut status, &present, series, &error.to_string(), &[])?;
         }
         Err(error) => return Err(error),
+    }
+    Ok(status)
+}
+
+/// How the patches stand in a generation that the series is not for: as the manifest says where the code's shape bears it
+/// out, else unsupported.
+fn without_series(
+    status: &mut Status,
+    present: &Present,
+    series: Option<Series>,
+    reason: &str,
+    claims: &[GenerationPatch],
+) -> Result<(), EngineError> {
+    let Some(series) = series else { return Ok(()) };
+    status.series = Some(series.name.to_string());
+    for patch in &series.patches {
+        let claim = claims.iter().find(|claim| claim.id == patch.id);
+        let (state, mut evidence) = match claim {
+            Some(claim) => claimed(claim, present)?,
+            None => (State::Unsupported, Vec::new()),
+        };
+        if state == State::Unsupported {
+            evidence.push(reason.to_owned());
+        }
+        status.patches.push(describe(patch, state, evidence, None));
+    }
+    Ok(())
+}
+
+/// What the manifest says of a patch, if every probe bears it out.
+fn claimed(
+    claim: &GenerationPatch,
+    present: &Present,
+) -> Result<(State, Vec<String>), EngineError> {
+    let mut evidence = vec![claim.reason.clone()];
+    for probe in &claim.probe {
+        if !probe.holds(present.text(&probe.file)?.as_deref()) {
+            let wanted = [quote(probe, "has to hold", "must not hold")].concat();
+            evidence = vec![format!(
+                "the tree is not as it is known to be there: {}",
+                wanted.join(", ")
+            )];
+            return Ok((State::Unsupported, evidence));
+        }
+        evidence.extend(quote(probe, "holds", "does not hold"));
+    }
+    Ok((state_of(claim.state), evidence))
+}
+
+const fn state_of(state: ProbeState) -> State {
+    match state {
+        ProbeState::Landed => State::Landed,
+        ProbeState::PartlyLanded => State::PartlyLanded,
+        ProbeState::Superseded => State::Superseded,
+        ProbeState::Unsupported => State::Unsupported,
+    }
+}
+
+/// What a probe looks for, in words.
+fn quote(probe: &Probe, holds: &str, lacks: &str) -> Vec<String> {
+    let say = |verb: &str, text: &Option<String>| {
+        text.as_ref()
+            .map(|text| format!("{} {verb} {text:?}", probe.file))
     };
-    let patches = judge(&present, &series)?;
-    Ok(Status {
-        tree,
-        series: Some(series.name.to_string()),
-        series_evidence: series.evidence,
-        generation_evidence: recognition.reasons,
-        patches,
-        notes,
-    })
+    let there = say(holds, &probe.contains);
+    there.into_iter().chain(say(lacks, &probe.absent)).collect()
 }
 
 fn describe(
@@ -196,7 +295,10 @@ fn judge(present: &Present, series: &Series) -> Result<Vec<PatchStatus>, EngineE
                 evidence.push("its hunks would apply all the same".to_owned());
                 describe(patch, state, evidence, None)
             }
-            (Standing::Neither(conflict), probed) => {
+            (Standing::Neither(mut conflict), probed) => {
+                if let (Some(checkout), Some((head, _))) = (&present.checkout, present.head) {
+                    history::blame(&mut conflict, &checkout.repository, head);
+                }
                 does_not_fit(patch, &layer, present, conflict, probed)?
             }
         };
@@ -309,18 +411,7 @@ fn probed(patch: &Patch, files: &dyn Files) -> Result<Option<(State, Vec<String>
         if !probe.holds(files.text(&probe.file)?.as_deref()) {
             continue;
         }
-        let state = match state {
-            ProbeState::Landed => State::Landed,
-            ProbeState::PartlyLanded => State::PartlyLanded,
-            ProbeState::Superseded => State::Superseded,
-            ProbeState::Unsupported => State::Unsupported,
-        };
-        let quote = |verb: &str, text: &Option<String>| {
-            text.as_ref()
-                .map(|text| format!("{} {verb} {text:?}", probe.file))
-        };
-        let mut evidence: Vec<String> = quote("holds", &probe.contains).into_iter().collect();
-        evidence.extend(quote("does not hold", &probe.absent));
+        let (state, evidence) = (state_of(state), quote(probe, "holds", "does not hold"));
         return Ok(Some((state, evidence)));
     }
     Ok(None)
@@ -410,6 +501,21 @@ impl Present {
                 "an earlier umpatch was cut off: the next apply or unapply finishes it or takes it back".to_owned(),
             ),
             Some(_) => {}
+        }
+        let stopped = self
+            .record
+            .as_ref()
+            .and_then(|record| record.stopped.as_ref());
+        if let Some(stopped) = stopped {
+            let paths: Vec<String> = stop::waiting(stopped)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            notes.push(format!(
+                "the conflict of {} waits to be resolved in {}: umpatch apply --continue, or --abort",
+                stopped.patch,
+                paths.join(", ")
+            ));
         }
         notes
     }

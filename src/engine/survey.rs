@@ -31,6 +31,9 @@ pub(super) fn survey(
         if against == Against::IndexAndFiles && index.has_conflicts() {
             return Err(EngineError::Unmerged);
         }
+        if ignores_case(checkout) {
+            refuse_same_but_for_case(index, files)?;
+        }
         let (mut dirty, mut in_the_way) = (Vec::new(), Vec::new());
         let mut moves = Vec::new();
         for versions in files {
@@ -48,6 +51,45 @@ pub(super) fn survey(
         }
         Ok(moves)
     })
+}
+
+/// Whether git was told, when the repository was made, that the file system takes names in any case for one.
+fn ignores_case(checkout: &Checkout) -> bool {
+    let config = checkout.repository.config();
+    config.is_ok_and(|config| config.get_bool("core.ignorecase").unwrap_or(false))
+}
+
+/// Refuses new files whose names differ in their case alone from one that stays: there they would be one file.
+fn refuse_same_but_for_case(index: &Index, files: &[FileVersions]) -> Result<(), EngineError> {
+    let new: Vec<&TreePath> = files
+        .iter()
+        .filter(|file| file.before.is_none() && file.after.is_some())
+        .map(|file| &file.path)
+        .collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let goes = |name: &str| {
+        let gone = |file: &&FileVersions| file.path.as_str() == name && file.after.is_none();
+        files.iter().any(|file| gone(&file))
+    };
+    let clash = |path: &TreePath, name: &str| {
+        name != path.as_str() && name.to_lowercase() == path.as_str().to_lowercase()
+    };
+    for path in &new {
+        let among = new.iter().map(|other| other.as_str().to_owned());
+        let found = index
+            .names()
+            .chain(among)
+            .find(|name| clash(path, name) && !goes(name));
+        if let Some(other) = found {
+            return Err(EngineError::SameButForCase {
+                new: (*path).clone(),
+                other,
+            });
+        }
+    }
+    Ok(())
 }
 
 enum Seen {
@@ -136,7 +178,7 @@ pub(super) fn ends(
     if present.mode != version.mode {
         return Ok(None);
     }
-    if blob_id(&present.bytes).is_some_and(|id| id.to_string() == version.blob) {
+    if blob_id(&present.bytes).to_string() == version.blob {
         return Ok(Some(LineEnds::AsStored));
     }
     // only carriage returns can be the difference then

@@ -4,7 +4,7 @@ use super::apply::{Applied, Outcome, PatchFate, PatchOutcome, paths, refuse_edit
 use super::checkout::Checkout;
 use super::record::{FileVersions, Form, HeadAt, Record};
 use super::survey::{Against, survey};
-use super::switch::{IndexPolicy, Step, Switch, recover};
+use super::switch::{IndexPolicy, Recovered, Step, Switch, recover};
 use git2::Oid;
 
 /// Takes the patches out of a tree, all or nothing.
@@ -15,6 +15,11 @@ pub fn unapply(root: &std::path::Path) -> Result<Applied, EngineError> {
     let checkout = Checkout::open(root)?;
     let _lock = checkout.lock()?;
     let recovered = recover(&checkout)?;
+    take_out(&checkout, recovered)
+}
+
+/// Takes out what the record tells of. Needs the lock.
+pub(super) fn take_out(checkout: &Checkout, recovered: Recovered) -> Result<Applied, EngineError> {
     checkout.refuse_operations()?;
     let (home, head) = checkout.head()?;
     let Some(record) = checkout.state.record()? else {
@@ -31,9 +36,12 @@ pub fn unapply(root: &std::path::Path) -> Result<Applied, EngineError> {
             recovered,
         });
     };
+    if let Some(stopped) = &record.stopped {
+        return Err(EngineError::Stopped(stopped.patch.clone()));
+    }
     let (files, now) = match record.form {
-        Form::Branch => leave_branch(&checkout, &record, &home, head)?,
-        Form::Worktree => restore_files(&checkout, &record, &home, head)?,
+        Form::Branch => leave_branch(checkout, &record, &home, head)?,
+        Form::Worktree => restore_files(checkout, &record, &home, head)?,
     };
     Ok(Applied {
         path: checkout.root.clone(),
@@ -70,7 +78,9 @@ fn leave_branch(
 ) -> Result<(Vec<FileVersions>, HeadAt), EngineError> {
     let branch = record.branch.clone().unwrap_or_default();
     let on_branch = *at == HeadAt::Branch(branch.clone());
-    if on_branch && head.to_string() != record.head {
+    // somebody has reset the branch to what it began with: the patches are gone already
+    let is_reset = on_branch && head.to_string() == record.base;
+    if on_branch && !is_reset && head.to_string() != record.head {
         return Err(EngineError::CommitsOnTop {
             head: head.to_string(),
             applied: record.head.clone(),
@@ -87,17 +97,18 @@ fn leave_branch(
         }
     }
     let tip = checkout.reference(&branch)?.map(|id| id.to_string());
-    let owned = tip.as_deref() == Some(record.head.as_str());
+    let owned = [&record.head, &record.base].map(|id| Some(id.as_str()));
+    let owned = owned.contains(&tip.as_deref());
     if tip.is_some() && !owned {
         return Err(EngineError::BranchExists(super::apply::short_name(&branch)));
     }
     // somebody else has switched away already: only the branch and the record are left to remove
-    let files = if on_branch {
+    let files = if on_branch && !is_reset {
         inverse(&record.files)
     } else {
         Vec::new()
     };
-    let policy = if on_branch {
+    let policy = if on_branch && !is_reset {
         IndexPolicy::Update
     } else {
         IndexPolicy::Keep

@@ -121,7 +121,7 @@ impl Message {
         let special = self
             .name
             .contains(['"', ',', ';', ':', '(', ')', '@', '\\']);
-        let name = match (self.name.is_ascii(), special) {
+        let name = match (is_plain(&self.name), special) {
             (false, _) => encoded(&self.name),
             (true, true) => format!(
                 "\"{}\"",
@@ -131,10 +131,9 @@ impl Message {
         };
         mail.push_str(&format!("From: {name} <{}>\n", self.email));
         mail.push_str(&format!("Date: {}\n", self.date()));
-        let subject = if self.subject.is_ascii() {
-            self.subject.clone()
-        } else {
-            encoded(&self.subject)
+        let subject = match is_plain(&self.subject) {
+            true => self.subject.clone(),
+            false => encoded(&self.subject),
         };
         mail.push_str(&folded(&format!("Subject: {subject}")));
         if !plain {
@@ -161,13 +160,21 @@ impl Message {
     }
 }
 
+/// Whether a text stands in a header as it is: what looks like an encoded word would be decoded when it is read.
+fn is_plain(text: &str) -> bool {
+    text.is_ascii() && !text.contains("=?") && !text.contains(|c: char| c.is_control())
+}
+
 /// A header line broken before words that would make it too long.
 fn folded(header: &str) -> String {
     let mut text = String::new();
     let mut length = 0;
+    let mut before = "";
     for (index, word) in header.split(' ').enumerate() {
+        // a line that begins or ends with white space would lose it
+        let is_whole = |word: &str| !word.is_empty() && word.trim() == word;
         if index > 0 {
-            if length + 1 + word.len() > WIDTH {
+            if length + 1 + word.len() > WIDTH && is_whole(before) && is_whole(word) {
                 text.push_str("\n ");
                 length = 1;
             } else {
@@ -177,6 +184,7 @@ fn folded(header: &str) -> String {
         }
         text.push_str(word);
         length += word.len();
+        before = word;
     }
     text.push('\n');
     text
@@ -211,7 +219,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// The bytes before and after the first blank line that is not at the start.
-fn split_at_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split_at_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let start = bytes
         .iter()
         .position(|byte| !matches!(byte, b'\n' | b'\r'))
@@ -228,7 +236,7 @@ fn split_at_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Header lines, unfolded; none when some line is no header line.
-fn headers(text: &str) -> Option<Vec<(String, String)>> {
+pub(super) fn headers(text: &str) -> Option<Vec<(String, String)>> {
     let mut found: Vec<(String, String)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if index == 0 && line.starts_with("From ") {
@@ -283,7 +291,7 @@ fn is_latin(charset: &str) -> bool {
 }
 
 /// Bytes as text; a byte that fits no encoding becomes the replacement character.
-fn to_text(bytes: &[u8], charset: &str) -> String {
+pub(super) fn to_text(bytes: &[u8], charset: &str) -> String {
     if is_latin(charset) {
         bytes.iter().map(|&byte| char::from(byte)).collect()
     } else {
@@ -411,7 +419,7 @@ fn quoted_printable(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn base64(text: &str) -> Option<Vec<u8>> {
+pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let (mut pending, mut bits) = (0u32, 0);
     for byte in text.trim_end_matches('=').bytes() {
@@ -467,6 +475,11 @@ mod tests {
                 "Doe, \"Jo\"",
                 "[MPS] A subject that is so long that it has to be broken over more than one line of the mail",
                 "Why.\n\nMore.",
+            ),
+            (
+                "=?utf-8?q?a?=",
+                "[MPS] What looks  encoded =?utf-8?q?is?= not, and runs      of white space stay in         a long one, however long it is",
+                "",
             ),
             (
                 "Jürgen Ł",

@@ -237,6 +237,73 @@ pub struct GenerationEntry {
     pub series: Option<TreePath>,
     /// Why the set does not apply.
     pub reason: Option<String>,
+    /// On what evidence each claim about a version rests.
+    #[serde(default)]
+    pub target: Vec<Target>,
+    /// What became of single patches in this generation.
+    #[serde(default)]
+    pub patch: Vec<GenerationPatch>,
+}
+
+/// Versions of upstream, and what is known of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The versions, each as `MAJOR.MINOR`.
+    pub versions: Vec<String>,
+    /// How far it was looked at.
+    pub evidence: Basis,
+    /// What was looked at, and what was seen.
+    pub basis: String,
+}
+
+/// How far a version was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// The series is applied to its sources and run on them by the project's tests.
+    TreeVerified,
+    /// The allocator's headers in the released wheels were compared.
+    HeadersChecked,
+    /// Its code or history was read.
+    ReadOnly,
+}
+
+impl Basis {
+    /// The word, as the manifest has it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::TreeVerified => "tree-verified",
+            Self::HeadersChecked => "headers-checked",
+            Self::ReadOnly => "read-only",
+        }
+    }
+}
+
+/// What became of a patch in a generation that has no series.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct GenerationPatch {
+    /// The patch of the first series.
+    pub id: PatchId,
+    /// How it stands where all probes hold.
+    pub state: ProbeState,
+    /// Why.
+    pub reason: String,
+    /// Checks on the code's shape.
+    #[serde(default)]
+    pub probe: Vec<Probe>,
+}
+
+impl GenerationEntry {
+    /// What is known of a version, written as `2.6.0` or `2.6`.
+    #[must_use]
+    pub fn target(&self, version: &str) -> Option<&Target> {
+        let short = |text: &str| text.split('.').take(2).collect::<Vec<_>>().join(".");
+        let wanted = short(version);
+        self.target
+            .iter()
+            .find(|target| target.versions.iter().any(|known| short(known) == wanted))
+    }
 }
 
 impl Manifest {

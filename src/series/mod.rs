@@ -1,6 +1,8 @@
 //! The patch set: manifest, patch files, metadata. Pure: no input or output.
+pub mod compare;
 pub mod diff;
 pub mod mail;
+pub mod mailbox;
 pub mod manifest;
 pub mod name;
 pub mod parse;

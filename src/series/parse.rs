@@ -40,6 +40,9 @@ pub enum Reason {
         /// How many lines of either side are missing at least.
         missing: usize,
     },
+    /// A file header that promises a change of the content, and no hunk.
+    #[error("the patch is cut off: this file's content changes, and there are no hunks")]
+    NoHunks,
     /// A hunk goes on after the number of lines in its header.
     #[error("bad hunk: it holds more lines than its header says")]
     Surplus,
@@ -137,6 +140,18 @@ impl Name {
     }
 }
 
+impl Header {
+    /// Whether it says that the content changes: by names of both sides, or by ids that differ. An empty file that comes
+    /// or goes has neither.
+    fn promises_hunks(&self) -> bool {
+        const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+        let is_empty = |id: &str| id.bytes().all(|byte| byte == b'0') || EMPTY.starts_with(id);
+        let ids = self.old_blob.as_deref().zip(self.new_blob.as_deref());
+        let differ = ids.is_some_and(|(old, new)| old != new && !(is_empty(old) && is_empty(new)));
+        self.old_name.is_some() || differ
+    }
+}
+
 impl<'a> Parser<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -220,6 +235,9 @@ impl<'a> Parser<'a> {
         self.header(&mut header)?;
         let end = self.next;
         let hunks = self.hunks()?;
+        if hunks.is_empty() && header.promises_hunks() {
+            return Err(self.at(begin, Reason::NoHunks));
+        }
         let (kind, old, new) = self
             .names(&header, &hunks)
             .map_err(|reason| self.at(begin, reason))?;

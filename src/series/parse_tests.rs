@@ -129,6 +129,23 @@ fn what_cannot_be_meant_is_refused_with_its_line() {
     assert_eq!(reason(""), Reason::NoDiff);
     assert_eq!(reason("Just words.\n"), Reason::NoDiff);
     assert_eq!(reason(HUNK), Reason::OrphanHunk);
+    let names = "diff --git a/f b/f\nindex 1111111..2222222 100644\n";
+    assert_eq!(reason(names), Reason::NoHunks);
+    assert_eq!(reason(&format!("{names}{file}")), Reason::NoHunks);
+    assert_eq!(
+        reason(&format!(
+            "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n"
+        )),
+        Reason::NoHunks
+    );
+    for whole in [
+        "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n",
+        "diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
+        "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..e69de29\n",
+        "diff --git a/f b/f\ndeleted file mode 100644\nindex e69de29bb2d1d6434b8b29ae775ad8c2e48c5391..0000000000000000000000000000000000000000\n",
+    ] {
+        assert!(parse(whole.as_bytes()).is_ok(), "{whole}");
+    }
     assert_eq!(
         reason(&format!("{file}@@ -1,9 +1,9 @@\n a\n")),
         Reason::CutOff { missing: 8 }

@@ -197,6 +197,19 @@ impl Series {
         Ok(self)
     }
 
+    /// The patch of an id.
+    ///
+    /// # Errors
+    /// When the series has none.
+    pub fn patch(&self, id: &PatchId) -> Result<&Patch, SeriesError> {
+        let found = self.patches.iter().find(|patch| patch.id == *id);
+        found.ok_or_else(|| SeriesError::Unknown {
+            series: self.name.clone(),
+            patch: id.clone(),
+            known: self.ids(),
+        })
+    }
+
     /// The selected patches, in the order of the series.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ pub fn recognise(mut read: impl FnMut(&str) -> Option<String>) -> Recognition {
         );
         let events = interface.contains("waitForEvents") || header.contains("waitForEvents");
         if !events && !header.contains("buffers_pending_free") {
-            reason = "its MPS allocator has neither events nor a list of buffers that wait to be freed (as in 1.13 and \
+            reason = "its MPS allocator has neither events nor a list of buffers that wait to be freed (as in 2.1 and \
                       older): the patches have nothing to hold on to"
                 .to_owned();
         }

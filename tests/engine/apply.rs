@@ -319,10 +319,9 @@ fn a_conflict_names_the_place_and_changes_nothing() {
         .code(4)
         .stderr(predicate::str::contains("patch first does not apply"))
         .stderr(predicate::str::contains(format!("{ALLOCATOR}:50")))
-        .stderr(predicate::str::contains("expected | // allocator 50"))
-        .stderr(predicate::str::contains(
-            "found    | // upstream's own fifty",
-        ))
+        .stderr(predicate::str::contains("base  | // allocator 50"))
+        .stderr(predicate::str::contains("tree  | // upstream's own fifty"))
+        .stderr(predicate::str::contains("patch | // allocator fifty"))
         .stderr(predicate::str::contains("0001-first.patch:"));
     let output = lab
         .with_series(&["apply", "--json"])

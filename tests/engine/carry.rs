@@ -149,7 +149,7 @@ fn a_conflict_stops_there_and_shows_the_place() {
         .assert()
         .code(4)
         .stdout(predicate::str::contains("second               conflict"))
-        .stdout(predicate::str::contains("found    | // another tail"))
+        .stdout(predicate::str::contains("tree  | // another tail"))
         .stdout(predicate::str::contains("third                not tried"));
     assert!(to.join("0001-first.patch").exists());
     assert!(!to.join("0002-second.patch").exists());

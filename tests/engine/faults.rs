@@ -230,53 +230,61 @@ fn a_write_that_fails_changes_nothing() {
 }
 
 /// Kills after a time that is random, but the same for a number: `UMPATCH_TEST_KILLS` says how many (1,000 for a release).
+/// In turns `apply` is killed and carried on, killed and taken back, and `unapply` is killed.
 #[test]
-fn apply_survives_kills_at_random_moments() {
+fn kills_at_random_moments_are_survived() {
     let kills: u64 = std::env::var("UMPATCH_TEST_KILLS")
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(40);
     let scene = Scene::new(&[]);
+    let applied = scene.start.copy();
     let started = std::time::Instant::now();
-    scene
-        .start
-        .copy()
-        .with_series(&["apply"])
-        .assert()
-        .success();
-    let whole = started.elapsed();
+    applied.with_series(&["apply"]).assert().success();
+    let whole = u64::try_from(started.elapsed().as_nanos()).unwrap();
     let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut killed = 0;
+    let (mut killed, mut between) = (0, 0);
     for round in 0..kills {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        let lab = scene.start.copy();
-        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("umpatch"))
+        let (start, command, then) = match round % 3 {
+            0 => (&scene.start, "apply", "--continue"),
+            1 => (&scene.start, "apply", "--abort"),
+            _ => (&applied, "unapply", "--continue"),
+        };
+        let lab = start.copy();
+        let mut process = std::process::Command::new(assert_cmd::cargo::cargo_bin("umpatch"));
+        process
             .env("UMPATCH_CACHE", lab.root().join("cache"))
-            .args(["-C"])
+            .arg("-C")
             .arg(lab.tree())
-            .args(["apply", "--patches-from"])
-            .arg(lab.series())
+            .arg(command)
             .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_nanos(
-            random % u64::try_from(whole.as_nanos()).unwrap(),
-        ));
+            .stderr(std::process::Stdio::null());
+        if command == "apply" {
+            process.arg("--patches-from").arg(lab.series());
+        }
+        let mut child = process.spawn().unwrap();
+        std::thread::sleep(Duration::from_nanos(random % whole));
         child.kill().unwrap();
-        let status = child.wait().unwrap();
-        killed += u64::from(status.signal() == Some(9));
+        killed += u64::from(child.wait().unwrap().signal() == Some(9));
+        between += u64::from(lab.path(".git/umpatch/journal.json").exists());
         lab.with_series(&["status"]).assert().success();
-        lab.umpatch(&["apply", "--continue"]).assert().success();
+        lab.umpatch(&["apply", then]).assert().success();
         let now = lab.snapshot().contents();
         assert!(
             now == scene.base || now == scene.result,
-            "round {round}: neither base nor result"
+            "round {round}, {command} killed, then {then}: neither base nor result"
         );
         lab.with_series(&["apply"]).assert().success();
         assert_eq!(lab.snapshot().contents(), scene.result, "round {round}");
+        lab.umpatch(&["unapply"]).assert().success();
+        assert_eq!(lab.snapshot().contents(), scene.base, "round {round}");
+        assert_eq!(leftovers(&lab), Vec::<String>::new(), "round {round}");
     }
+    eprintln!(
+        "{kills} kills: {killed} of a running process, {between} of them between base and result"
+    );
     assert!(killed > 0, "no kill hit a running process");
 }

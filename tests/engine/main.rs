@@ -3,11 +3,15 @@
 mod apply;
 mod arms;
 mod carry;
+mod conflicts;
 mod faults;
+mod generations;
+mod hostile;
 mod lab;
 mod odd_repositories;
 mod oracle;
 mod refresh;
 mod refusals;
+mod series_commands;
 mod status;
 mod tree;

@@ -191,7 +191,8 @@ impl IndexFile {
     /// The whole of a split index, whose changes against `base` these entries are.
     fn on(self, base: &Self, link: &Link) -> Result<Self, IndexError> {
         let mut whole = Self {
-            version: self.version,
+            // flags of later versions may be in either half
+            version: self.version.max(base.version),
             names: Vec::new(),
             entries: Vec::new(),
             extensions: self.extensions.clone_all(),
@@ -357,6 +358,19 @@ impl CloneAll for Vec<Extension> {
             bytes: extension.bytes.clone(),
         };
         self.iter().map(copy).collect()
+    }
+}
+
+impl IndexFile {
+    /// The index as it is, with its checksum.
+    ///
+    /// # Errors
+    /// Never for what was parsed.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, IndexError> {
+        let written = self.write(&BTreeMap::new())?;
+        let sum = written.checksum();
+        Ok([written.bytes, sum.to_vec()].concat())
     }
 }
 
@@ -582,4 +596,89 @@ fn put_varying(bytes: &mut Vec<u8>, mut value: usize) {
         digits.push((value & 127) as u8 | 128);
     }
     bytes.extend(digits.iter().rev());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn no_half(_: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn made(version: u32, names: &std::collections::BTreeSet<String>) -> IndexFile {
+        let mut index = IndexFile::empty();
+        index.version = version;
+        let edits = names
+            .iter()
+            .map(|name| {
+                let edit = Edit::Set {
+                    numbers: [7; 10],
+                    id: [9; ID],
+                };
+                (name.as_bytes().to_vec(), edit)
+            })
+            .collect();
+        let written = index.write(&edits).unwrap();
+        let sum = written.checksum();
+        let bytes = [written.bytes, sum.to_vec()].concat();
+        IndexFile::parse(&bytes, &mut no_half).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn edits_change_their_entries_and_no_others(
+            version in 2u32..=4,
+            names in proptest::collection::btree_set("[a-c/]{1,6}", 0..20),
+            edits in proptest::collection::btree_map("[a-c/]{1,6}", any::<bool>(), 0..6),
+        ) {
+            let index = made(version, &names);
+            let edits_made: BTreeMap<Vec<u8>, Edit> = edits
+                .iter()
+                .map(|(name, set)| {
+                    let edit = if *set {
+                        Edit::Set { numbers: [1; 10], id: [2; ID] }
+                    } else {
+                        Edit::Remove
+                    };
+                    (name.as_bytes().to_vec(), edit)
+                })
+                .collect();
+            let written = index.write(&edits_made).unwrap();
+            let sum = written.checksum();
+            let bytes = [written.bytes, sum.to_vec()].concat();
+            let again = IndexFile::parse(&bytes, &mut no_half).unwrap();
+            let mut expected: BTreeMap<String, [u8; ID]> =
+                names.iter().map(|name| (name.clone(), [9; ID])).collect();
+            for (name, set) in &edits {
+                if *set {
+                    expected.insert(name.clone(), [2; ID]);
+                } else {
+                    expected.remove(name);
+                }
+            }
+            let found: BTreeMap<String, [u8; ID]> = again
+                .entries()
+                .map(|(name, entry)| (String::from_utf8(name.to_vec()).unwrap(), entry.id()))
+                .collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(again.bytes().unwrap(), bytes);
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = IndexFile::parse(&bytes, &mut no_half);
+            // past the checksum
+            let whole = [b"DIRC\0\0\0\x04\0\0\0\x02".to_vec(), bytes, vec![0; ID]].concat();
+            let _ = IndexFile::parse(&whole, &mut no_half);
+        }
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_seen() {
+        let mut bytes = made(2, &["a".to_owned()].into()).bytes().unwrap();
+        bytes[50] ^= 1;
+        assert!(IndexFile::parse(&bytes, &mut no_half).is_err());
+    }
 }

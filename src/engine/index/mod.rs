@@ -83,6 +83,12 @@ impl Index {
         self.file.find(path.as_str())
     }
 
+    /// The paths of all entries.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let names = self.file.entries();
+        names.map(|(name, _)| String::from_utf8_lossy(name).into_owned())
+    }
+
     pub(super) fn has_conflicts(&self) -> bool {
         self.file.has_conflicts()
     }
@@ -154,7 +160,7 @@ fn holds_blob(folder: &Folder, name: &[u8], id: [u8; 20]) -> bool {
         .and_then(|name| TreePath::new(name).ok());
     let found = path.and_then(|path| folder.find(&path).ok());
     let bytes = found.and_then(super::files::Found::file);
-    bytes.is_some_and(|file| blob_id(&file.bytes).is_some_and(|found| found.as_bytes() == id))
+    bytes.is_some_and(|file| blob_id(&file.bytes).as_bytes() == id)
 }
 
 /// git stores the low 32 bits of each number.
