@@ -124,10 +124,9 @@ fn essence(patch: &PatchFile) -> String {
     let mut text = String::new();
     for file in &patch.files {
         text.push_str(&format!("{} → {}\n", file.old, file.new));
-        if let (old, Some(new)) = (file.old_mode, file.new_mode) {
-            if old != Some(new) {
-                text.push_str(&format!("mode {:o}\n", new.number()));
-            }
+        let mode = file.new_mode.filter(|new| file.old_mode != Some(*new));
+        if let Some(mode) = mode {
+            text.push_str(&format!("mode {:o}\n", mode.number()));
         }
         for hunk in &file.hunks {
             text.push_str("@@\n");

@@ -133,9 +133,7 @@ fn what_cannot_be_meant_is_refused_with_its_line() {
     assert_eq!(reason(names), Reason::NoHunks);
     assert_eq!(reason(&format!("{names}{file}")), Reason::NoHunks);
     assert_eq!(
-        reason(&format!(
-            "diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n"
-        )),
+        reason("diff --git a/f b/f\nnew file mode 100644\nindex 0000000..2222222\n"),
         Reason::NoHunks
     );
     for whole in [

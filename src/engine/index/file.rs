@@ -123,15 +123,13 @@ impl IndexFile {
         shared: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
     ) -> Result<Self, IndexError> {
         let (mut index, link) = Self::parse_half(bytes)?;
-        if let Some(link) = link {
-            if link.base != [0; ID] {
-                let base = shared(&hex::encode(link.base)).ok_or(IndexError::Split)?;
-                let (base, below) = Self::parse_half(&base)?;
-                if below.is_some() {
-                    return Err(IndexError::Split);
-                }
-                index = index.on(&base, &link)?;
+        if let Some(link) = link.filter(|link| link.base != [0; ID]) {
+            let base = shared(&hex::encode(link.base)).ok_or(IndexError::Split)?;
+            let (base, below) = Self::parse_half(&base)?;
+            if below.is_some() {
+                return Err(IndexError::Split);
             }
+            index = index.on(&base, &link)?;
         }
         if !index.is_sorted() {
             return Err(DAMAGED("its entries are not in order"));
