@@ -31,17 +31,26 @@ fn diff(before: &[String], after: &[String], context: usize) -> String {
     let operations = capture_diff_slices(Algorithm::Myers, before, after);
     let mut text = String::new();
     for group in group_diff_ops(operations, context) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else {
-            continue;
+        // the ranges of a group's operations need not be in order
+        let span = |ranges: &mut dyn Iterator<Item = std::ops::Range<usize>>| {
+            let (mut start, mut end) = (usize::MAX, 0);
+            for range in ranges.filter(|range| !range.is_empty()) {
+                start = start.min(range.start);
+                end = end.max(range.end);
+            }
+            (start, end)
         };
-        let range = |start: usize, end: usize| {
-            let begin = if end == start { start } else { start + 1 };
-            format!("{begin},{}", end - start)
+        let range = |(start, end): (usize, usize), empty: usize| match start < end {
+            true => format!("{},{}", start + 1, end - start),
+            false => format!("{empty},0"),
         };
+        let Some(first) = group.first() else { continue };
+        let old = span(&mut group.iter().map(|operation| operation.old_range()));
+        let new = span(&mut group.iter().map(|operation| operation.new_range()));
         text.push_str(&format!(
             "@@ -{} +{} @@\n",
-            range(first.old_range().start, last.old_range().end),
-            range(first.new_range().start, last.new_range().end)
+            range(old, first.old_range().start),
+            range(new, first.new_range().start)
         ));
         let mut put = |sign: char, lines: &[String]| {
             for line in lines {
