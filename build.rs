@@ -10,15 +10,23 @@ fn main() {
     ] {
         watch(std::path::Path::new(folder));
     }
-    println!("cargo:rerun-if-changed=.git/HEAD");
-    let commit = Command::new("git")
-        .args(["rev-parse", "--short=12", "HEAD"])
-        .output()
+    // the log of HEAD grows with each commit and each switch, wherever the checkout keeps it; a source archive has none
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo:rerun-if-changed={log}");
+    }
+    println!("cargo:rerun-if-env-changed=UMPATCH_COMMIT");
+    let commit = std::env::var("UMPATCH_COMMIT")
         .ok()
-        .filter(|output| output.status.success())
-        .and_then(|output| String::from_utf8(output.stdout).ok())
-        .map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned());
+        .filter(|given| !given.is_empty())
+        .or_else(|| git(&["rev-parse", "--short=12", "HEAD"]))
+        .unwrap_or_else(|| "unknown".to_owned());
     println!("cargo:rustc-env=UMPATCH_COMMIT={commit}");
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
 }
 
 fn watch(folder: &std::path::Path) {

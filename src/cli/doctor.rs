@@ -1,5 +1,6 @@
 //! `umpatch doctor`.
 use super::{Console, Global, Outcome};
+use crate::device::{self, Device, Host, Wanted};
 use crate::exit::Exit;
 use crate::provision::{self, Item, Mend, Need, State, Step};
 use crate::share;
@@ -9,8 +10,9 @@ use std::fmt::Write;
 
 /// Name what is missing on this machine and the command that mends it
 ///
-/// Examines what the simulated device needs: compiler, libraries, Python, the torch wheel of the tree's version, room and
-/// settings. Changes nothing without --provision.
+/// Examines what the device needs. For the simulated one: compiler, libraries, Python, the torch wheel of the tree's version,
+/// room and settings. For a Mac's GPU: the chip, Xcode, its licence and SDK, the GPU, room, memory, power and settings. Changes
+/// nothing without --provision.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,11 +20,16 @@ Examples:
   umpatch doctor --provision    run these commands (packages need root or sudo)
   umpatch doctor --json | jq '.items[] | select(.state != \"ok\")'
 
-Exit status: 0 all is there; 4 the simulated device lacks something.")]
+  umpatch doctor --for-device metal
+
+Exit status: 0 all is there; 4 the device lacks something.")]
 pub(super) struct Arguments {
     /// Install what is missing, through this machine's own package managers
     #[arg(long)]
     provision: bool,
+    /// For which device [default: this machine's]
+    #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
+    for_device: Wanted,
     /// The release whose torch wheel is wanted [default: the tree's]
     #[arg(long = "for", value_name = "VERSION")]
     release: Option<Version>,
@@ -34,7 +41,9 @@ struct Document<'a> {
     schema: &'static str,
     /// The release that was asked about.
     release: &'a Version,
-    /// Whether the simulated device lacks nothing.
+    /// The device that was asked about.
+    device: Device,
+    /// Whether it lacks nothing.
     ready: bool,
     items: Vec<Row<'a>>,
     /// The commands that mend what can be mended from here, in order.
@@ -57,13 +66,17 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
         Some(release) => release,
         None => release_of_tree(global)?,
     };
+    let device = device::choose(own.for_device, Host::current()?)?;
     let harness = share::root()?.join("harness");
     let progress = console.progress();
-    let items = if own.provision {
-        provision::provide(&harness, &release, progress.as_ref())?
-    } else {
-        progress.stage("examine this machine");
-        provision::examine(&harness, &release)
+    progress.stage("examine this machine");
+    let items = match device {
+        // what a Mac lacks is its owner's to install: licences are agreed to by people
+        Device::Metal => provision::examine_mac(),
+        Device::Simulated if own.provision => {
+            provision::provide(&harness, &release, progress.as_ref())?
+        }
+        Device::Simulated => provision::examine(&harness, &release),
     };
     drop(progress);
     let mend: Vec<String> = provision::steps(&items, &release)
@@ -73,6 +86,7 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
     let document = Document {
         schema: "umpatch.doctor/1",
         release: &release,
+        device,
         ready: !items.iter().any(Item::blocks),
         items: items.iter().map(|item| row(item, &release)).collect(),
         mend: &mend,
@@ -137,8 +151,8 @@ fn text(document: &Document<'_>) -> String {
     if document.ready {
         let _ = write!(
             text,
-            "\nReady: the simulated device for PyTorch {} lacks nothing",
-            document.release
+            "\nReady: the {} device for PyTorch {} lacks nothing",
+            document.device, document.release
         );
         match lacking {
             0 => text.push_str(".\n"),

@@ -11,6 +11,7 @@ mod diff;
 mod doctor;
 mod fetch;
 mod import;
+mod man;
 mod merge;
 mod rebase;
 mod refresh;
@@ -78,6 +79,7 @@ enum Command {
     Scenarios(scenarios::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs the command line and gives the process's exit status.
@@ -121,6 +123,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Scenarios(own) => scenarios::run(&arguments.global, own, &console),
         Command::Doctor(own) => doctor::run(&arguments.global, own, &console),
         Command::Completions(own) => completions::run(&arguments.global, own, &console),
+        Command::Man(own) => man::run(&arguments.global, own, &console),
     };
     let exit = match outcome {
         Ok(exit) => exit,

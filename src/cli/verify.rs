@@ -1,9 +1,11 @@
 //! `umpatch verify`.
 use super::{Console, Global, Outcome};
+use crate::baseline::store::Store;
 use crate::build::pytorch::Layout;
 use crate::device::{self, Device, Host, Wanted};
 use crate::error::Failure;
 use crate::exit::Exit;
+use crate::paths;
 use crate::report::document::{Arms, Report, Verdict};
 use crate::run::folder::Choice;
 use crate::run::shard::{Durations, Shard};
@@ -11,6 +13,7 @@ use crate::run::tests::{LeakCheck, Selection as TestSelection, read_ids};
 use crate::verify::plan::{self, Sanitize, Selection, Suite};
 use crate::verify::programs::Given;
 use crate::verify::{self, Provision, Request, Scenarios, test_suite};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -95,7 +98,8 @@ pub(super) struct Arguments {
     /// Run part i of n; `umpatch merge` puts the parts together
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Balance the parts by how long things took in this run (a run folder or a JUnit file) [default: the JUnit file that
+    /// Balance the parts by how long things took in this run (a run folder, a JUnit file, or the name of a
+    /// baseline) [default: the JUnit file that
     /// stands for the baseline, else by count]
     #[arg(long, value_name = "RUN", requires = "shard")]
     durations: Option<PathBuf>,
@@ -236,9 +240,21 @@ fn durations(own: &Arguments) -> Result<Durations, Failure> {
         .or(own.tests_baseline_junit.as_ref())
         .filter(|_| own.shard.is_some());
     Ok(match path {
-        Some(path) => Durations::read(path, test_suite::FILE)?,
+        Some(path) if path.exists() => Durations::read(path, test_suite::FILE)?,
+        Some(name) => kept_durations(&name.to_string_lossy())?,
         None => Durations::default(),
     })
+}
+
+/// What a kept run tells of durations.
+fn kept_durations(name: &str) -> Result<Durations, Failure> {
+    let kept = Store::at(paths::data().join("baselines")).get(name)?;
+    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for process in kept.processes {
+        let seconds = all.entry(process.job.scenario).or_default();
+        seconds.push(process.result.seconds);
+    }
+    Ok(Durations::of_scenarios(all))
 }
 
 fn tests(own: &Arguments, durations: &Durations) -> Result<Option<test_suite::Wanted>, Failure> {

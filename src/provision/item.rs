@@ -20,6 +20,8 @@ pub enum State {
 pub enum Need {
     /// The simulated device cannot be built or run without it.
     SimulatedDevice,
+    /// A Mac's own GPU cannot be used, or PyTorch not be built for it, without it.
+    Metal,
     /// `umpatch fetch` needs it for some trees.
     Fetch,
     /// Good to have.
@@ -93,10 +95,10 @@ impl Item {
         }
     }
 
-    /// Whether the simulated device cannot work because of this.
+    /// Whether the device that was asked about cannot work because of this.
     #[must_use]
     pub fn blocks(&self) -> bool {
-        self.state != State::Ok && self.need == Need::SimulatedDevice
+        self.state != State::Ok && matches!(self.need, Need::SimulatedDevice | Need::Metal)
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn examine(torch: Torch) -> Vec<Item> {
     ]
 }
 
-fn cache_folder() -> Item {
+pub(super) fn cache_folder() -> Item {
     let folder = paths::cache();
     let written =
         std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder).map(|_| ()));

@@ -1,5 +1,6 @@
 //! What this machine has to have for the simulated device, and the commands that mend what it lacks.
 mod item;
+mod mac;
 mod machine;
 mod mend;
 mod program;
@@ -8,6 +9,7 @@ mod toolchain;
 pub mod torch;
 
 pub use item::{Item, Mend, Need, State};
+pub use mac::examine as examine_mac;
 pub use machine::watermarks_of_environment;
 pub use mend::{ProvisionError, Step, steps};
 pub use program::on_path;

@@ -2,6 +2,7 @@
 //! is known for, with the message and the exit status that a maintainer needs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod builds;
+mod doctor;
 mod stage;
 
 use stage::{Ran, Stage, git, machines};

@@ -82,15 +82,22 @@ impl Durations {
                 .push(result.seconds);
         }
         Ok(Self {
-            scenarios: all
-                .into_iter()
-                .map(|(id, seconds)| {
-                    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
-                    (id, mean)
-                })
-                .collect(),
             tests: Story::read(folder)?.seconds(),
+            ..Self::of_scenarios(all)
         })
+    }
+
+    /// The means of what the processes of each scenario took.
+    #[must_use]
+    pub fn of_scenarios(seconds: BTreeMap<String, Vec<f64>>) -> Self {
+        let means = seconds
+            .into_iter()
+            .filter(|(_, all)| !all.is_empty())
+            .map(|(id, all)| (id, all.iter().sum::<f64>() / all.len() as f64));
+        Self {
+            scenarios: means.collect(),
+            tests: BTreeMap::new(),
+        }
     }
 
     /// What makes two of these the same, in short.
