@@ -74,7 +74,7 @@ pub(super) struct Arguments {
     /// Seed of the first pair; the others follow
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A setting of the simulated device for all scenarios, key=value; may be repeated
+    /// A setting of the simulated device for all scenarios and tests, key=value; may be repeated
     #[arg(long = "set", visible_alias = "settings", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     /// Where AddressSanitizer is used

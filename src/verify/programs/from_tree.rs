@@ -33,6 +33,8 @@ pub(super) struct FromTree {
     harness_digest: String,
     catalogue: Catalogue,
     extent: Extent,
+    /// Settings of the simulated device that hold for the whole run.
+    settings: BTreeMap<String, String>,
     torch: Torch,
 }
 
@@ -76,6 +78,7 @@ impl FromTree {
             harness_digest: digest_of(&harness),
             catalogue,
             extent: request.selection.suite,
+            settings: request.selection.settings.clone(),
             harness,
             torch,
         })
@@ -291,10 +294,17 @@ impl Programs for FromTree {
             environment: package
                 .map(|package| ("PYTHONPATH".into(), package.into()))
                 .into_iter()
+                .chain(self.settings.iter().map(device_variable))
                 .collect(),
         };
         Ok((suite, built.notes))
     }
+}
+
+/// The variable by which the device of the tests takes a setting; a name that is not one of its settings is nothing to it.
+fn device_variable((key, value): (&String, &String)) -> (OsString, OsString) {
+    let name = format!("SIMULATED_METAL_{}", key.to_uppercase());
+    (name.into(), value.into())
 }
 
 impl FromTree {
