@@ -339,10 +339,22 @@ fn one_pair_of_processes() {
             "never caches",
             GpuOnly,
             clean(),
-            counter("new_buffers", 6000.0),
+            Process {
+                new_buffers_per_step: Some(20.0),
+                ..counter("new_buffers", 6000.0)
+            },
             V::Regression,
             Regression,
             "100.0% of allocations",
+        ),
+        (
+            "fills its cache for longer",
+            GpuOnly,
+            clean(),
+            counter("new_buffers", 900.0),
+            V::Pass,
+            Ok,
+            "no difference",
         ),
         (
             "residue",

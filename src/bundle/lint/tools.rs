@@ -19,6 +19,9 @@ pub(super) fn lints(subject: &Subject<'_>, settings: &Settings) -> Result<Vec<Li
     Ok(lints)
 }
 
+/// Complaints about one file, or why the program could not tell.
+type Asked = Result<Result<Vec<Finding>, String>, ProcessError>;
+
 /// A program that lints.
 struct Tool {
     name: &'static str,
@@ -31,7 +34,7 @@ struct Tool {
     /// What a reader must know of its answer.
     remark: &'static str,
     /// Complaints about one file, or why it could not tell.
-    ask: fn(&Question<'_>) -> Result<Result<Vec<Finding>, String>, ProcessError>,
+    ask: fn(&Question<'_>) -> Asked,
 }
 
 const CLANG_FORMAT: Tool = Tool {

@@ -66,11 +66,15 @@ pub(in crate::verdict) fn waits_in_loader(evidence: &ScenarioEvidence) -> Option
     })
 }
 
-/// The share of allocations that needed a new MTLBuffer.
+/// The share of allocations that need a new MTLBuffer, once the cache has filled where the samples tell when that was: a
+/// cache that fills for longer is not one that does not work.
 fn new_share(process: &Process) -> Option<f64> {
     let of = |name: &str| process.result.counters.get(name).copied();
     let allocations = of("allocations").filter(|count| *count >= threshold::FEWEST_ALLOCATIONS)?;
-    Some(of("new_buffers")? / allocations)
+    match process.new_buffers_per_step {
+        Some(settled) => Some(settled * steps(process) / allocations),
+        None => Some(of("new_buffers")? / allocations),
+    }
 }
 
 pub(super) fn cache(evidence: &ScenarioEvidence, seen: &mut Observations) {
