@@ -1,5 +1,5 @@
 //! The workflows: checked with actionlint, their shell with shellcheck, and their steps run with an umpatch that stands in.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 use serde_yaml_ng::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
