@@ -173,13 +173,13 @@ fn short(id: &str) -> &str {
 fn scenario_output(arm: &ArmFigures) -> String {
     let mut text = summary::outcomes(arm);
     for fault in arm.faults.iter().take(2) {
-        let detail = harmless::line(&fault.detail, 200);
+        let detail = without_folders(&harmless::line(&fault.detail, harmless::SENTENCE));
         let kind = harmless::line(&fault.kind, harmless::NAME);
         let _ = write!(
             text,
             "\n        {} × {kind}: {}",
             figures::count(fault.count as f64),
-            without_folders(&detail)
+            beginning(&detail)
         );
     }
     text
@@ -199,7 +199,7 @@ fn test_output(outcome: Option<Outcome>, excerpt: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !is_stack(line))
         .take(LINES)
-        .map(|line| format!("        {}", without_folders(&harmless::shorten(line, 140))))
+        .map(|line| format!("        {}", beginning(&without_folders(line))))
         .collect();
     let mut text = word;
     for line in lines {
@@ -209,11 +209,27 @@ fn test_output(outcome: Option<Outcome>, excerpt: &str) -> String {
     text
 }
 
+/// As much of a line as says what went wrong.
+fn beginning(line: &str) -> String {
+    const SHOWN: usize = 160;
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
 /// Lines that say where, not what.
 fn is_stack(line: &str) -> bool {
-    ["Thread 0x", "Current thread", "File \"", "[", "../"]
-        .iter()
-        .any(|start| line.starts_with(start))
+    const WHERE: [&str; 7] = [
+        "Thread 0x",
+        "Current thread",
+        "File \"",
+        "[",
+        "../",
+        "E  ",
+        "self.",
+    ];
+    WHERE.iter().any(|start| line.starts_with(start))
 }
 
 fn word(outcome: Option<Outcome>) -> String {

@@ -92,10 +92,13 @@ fn steps(manifest: &Manifest, text: &mut String) {
         .unwrap_or_default();
     let _ = writeln!(
         text,
-        "\n## What a person does\n\n1. Reads every mail and body, and replaces each line that says \"{}\": the issue to close where \
+        "\n## What a person does\n\n0. Carries them to upstream's main where they are to be opened there: these are for {}, and main has \
+         moved on. `umpatch -C MAIN status` tells what has landed or was superseded since, `umpatch rebase --onto MAIN` carries \
+         the rest, and a run and a bundle on that tree replace these.\n1. Reads every mail and body, and replaces each line that says \"{}\": the issue to close where \
          none is known, figures from a Mac, AI disclosure, sign-off.\n2. Checks: `umpatch bundle --check .` (mails on a clean \
          base, lint, links, lengths, what is still empty); `sha256sum --check SHA256SUMS`.\n3. Sends, one of:\n\n{}\n   The \
          subjects begin with `[MPS]`, which plain `git am` takes for a tag and drops; `--keep-non-patch` keeps it.",
+        manifest.version.as_deref().unwrap_or("this tree"),
         super::EMPTY,
         fenced(
             "sh",

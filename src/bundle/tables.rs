@@ -130,8 +130,12 @@ struct Spread {
     median: f64,
     low: f64,
     high: f64,
+    ends: [f64; 2],
     number: usize,
 }
+
+/// So many values of each arm lie apart by chance in 3 of 100 cases; of three, in 10.
+const FEWEST: usize = 4;
 
 impl Spread {
     fn of(values: &[f64]) -> Option<Self> {
@@ -149,6 +153,7 @@ impl Spread {
             median,
             low,
             high,
+            ends: [*sorted.first()?, *sorted.last()?],
             number,
         })
     }
@@ -168,10 +173,12 @@ impl Spread {
         )
     }
 
-    /// The ratio of the medians where the ranges lie apart.
+    /// The ratio of the medians where all values of one arm lie above all of the other, and there are enough of them.
     fn against(&self, after: &Self) -> String {
-        let apart = after.low > self.high || self.low > after.high;
-        if apart && self.median > 0.0 {
+        let apart = after.ends[0] > self.ends[1] || self.ends[0] > after.ends[1];
+        if self.number.min(after.number) < FEWEST {
+            "too few to tell".to_owned()
+        } else if apart && self.median > 0.0 {
             figures::ratio(after.median / self.median)
         } else {
             "within the noise".to_owned()
@@ -187,15 +194,16 @@ mod tests {
     fn a_difference_is_told_only_where_the_ranges_lie_apart() {
         let spread = |values: &[f64]| Spread::of(values).unwrap();
         let (before, near, far) = (
-            spread(&[300.0, 400.0]),
-            spread(&[350.0, 500.0]),
-            spread(&[100.0, 200.0]),
+            spread(&[300.0, 400.0, 320.0, 380.0]),
+            spread(&[350.0, 500.0, 600.0, 700.0]),
+            spread(&[100.0, 200.0, 150.0, 150.0]),
         );
-        assert_eq!(before.text(), "350 (300–400, n=2)");
+        assert_eq!(before.text(), "350 (IQR 320–380, n=4)");
         assert_eq!(before.against(&near), "within the noise");
         assert_eq!(before.against(&far), figures::ratio(150.0 / 350.0));
-        let four = spread(&[4.0, 1.0, 3.0, 2.0]);
-        assert_eq!(four.text(), "3 (IQR 2–3, n=4)");
+        let two = spread(&[100.0, 200.0]);
+        assert_eq!(two.text(), "150 (100–200, n=2)");
+        assert_eq!(before.against(&two), "too few to tell");
         assert!(Spread::of(&[]).is_none());
     }
 }

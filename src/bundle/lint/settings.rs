@@ -57,7 +57,10 @@ impl Settings {
         Self {
             linters: linters(&lintrunner),
             versions,
-            python_columns: number(&flake8, "max-line-length").unwrap_or(COLUMNS),
+            python_columns: python_columns(
+                number(&flake8, "max-line-length").unwrap_or(COLUMNS),
+                &flake8,
+            ),
             native_columns: number(&clang_format, "ColumnLimit").unwrap_or(COLUMNS),
             files: READ
                 .iter()
@@ -132,6 +135,14 @@ fn linters(lintrunner: &str) -> BTreeMap<String, Linter> {
         .collect()
 }
 
+/// B950, which upstream uses in place of E501, lets a line be a tenth longer.
+fn python_columns(limit: usize, flake8: &str) -> usize {
+    match flake8.contains("B950") {
+        true => limit + limit / 10,
+        false => limit,
+    }
+}
+
 /// The version in the address of the binary that upstream downloads: `…/17.0.6/clang-format`.
 fn version_in_binaries(text: &str) -> Option<String> {
     let config: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -202,6 +213,12 @@ mod tests {
             (settings.python_columns, settings.native_columns),
             (100, 110)
         );
+    }
+
+    #[test]
+    fn upstream_s_rule_for_long_lines_is_a_tenth_softer_than_its_number() {
+        assert_eq!(python_columns(120, "max-line-length = 120"), 120);
+        assert_eq!(python_columns(120, "# we're using B950 instead"), 132);
     }
 
     #[test]
