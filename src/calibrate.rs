@@ -74,3 +74,31 @@ pub fn run(plan: &Plan, command: &str, done: &dyn Fn(&Row)) -> Calibration {
         injected: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use family::Family;
+
+    /// The checked-in calibration, repeated with few trials: every kind of curve, at the first look.
+    #[test]
+    fn the_bounds_hold_with_few_trials() {
+        let plan = Plan {
+            sources: Family::ALL.map(Source::Synthetic).to_vec(),
+            pairs: vec![crate::stats::sequential::fewest_pairs()],
+            trials: 24,
+            seed: 1,
+        };
+        let calibration = run(&plan, "", &|_| {});
+        assert_eq!(calibration.rows.len(), Family::ALL.len());
+        for row in &calibration.rows {
+            assert_eq!(row.false_alarms.count, 0, "{row:?}");
+            assert!(
+                row.detected.count >= 23 && row.cleared.count <= 1,
+                "{row:?}"
+            );
+        }
+        let text = table::markdown(&calibration);
+        assert!(text.contains("| ar1-0.95 | 8 |") && text.contains("Beside others"));
+    }
+}

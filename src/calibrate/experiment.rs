@@ -64,8 +64,9 @@ pub struct Row {
     pub curves: String,
     /// Pairs of processes.
     pub pairs: usize,
-    /// The stated minimal detectable leak, in bytes per step: its median over the trials.
-    pub detectable: f64,
+    /// The stated minimal detectable leak, in bytes per step: its median over the trials. Absent when none is stated: too few
+    /// pairs for a device that does not repeat itself, which is never cleared then.
+    pub detectable: Option<f64>,
     /// Verdicts "grows" with equal arms, whatever the size.
     pub false_alarms: Rate,
     /// Verdicts "grows" with a leak of twice the stated size.
@@ -77,17 +78,18 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether at most 1% are false alarms and at least 95% of the leaks are found.
+    /// Whether at most 1% are false alarms and at least 95% of the leaks are found, where a size is stated.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.false_alarms.rate <= 0.01 && self.detected.rate >= 0.95
+        self.false_alarms.rate <= 0.01 && (self.detectable.is_none() || self.detected.rate >= 0.95)
     }
 }
 
 struct Trial {
     detectable: f64,
     equal: Growth,
-    leaking: Growth,
+    /// Absent when no size is stated that could be doubled.
+    leaking: Option<Growth>,
     rivals: Vec<[bool; 2]>,
 }
 
@@ -111,14 +113,18 @@ pub fn row(source: &Source, pairs: usize, trials: u64, seed: u64) -> Option<Row>
         })
         .collect::<Option<Vec<_>>>()?;
     let of = |verdict: fn(&Trial) -> bool| Rate::of(outcomes.iter().map(verdict));
+    let of_leaks = |ruling: Ruling| {
+        let leaks = outcomes.iter().filter_map(|trial| trial.leaking);
+        Rate::of(leaks.map(|growth| growth.ruling == ruling))
+    };
     let stated: Vec<f64> = outcomes.iter().map(|trial| trial.detectable).collect();
     Some(Row {
         curves: source.name(),
         pairs,
-        detectable: median(&stated)?,
+        detectable: median(&stated),
         false_alarms: of(|trial| trial.equal.ruling == Ruling::Grows),
-        detected: of(|trial| trial.leaking.ruling == Ruling::Grows),
-        cleared: of(|trial| trial.leaking.ruling == Ruling::Bounded),
+        detected: of_leaks(Ruling::Grows),
+        cleared: of_leaks(Ruling::Bounded),
         rivals: Rival::ALL
             .iter()
             .enumerate()
@@ -147,9 +153,11 @@ fn one(pairs: &[EqualPair], noise: &Noise) -> Trial {
     let equal = rule(&contrasts(pairs, 0.0, 0.0), 0.0, &repeats);
     let detectable = equal.detectable.max(FINEST);
     let leak = 2.0 * detectable;
-    let leaking = rule(&contrasts(pairs, leak, detectable), detectable, &repeats);
+    let leaking = detectable
+        .is_finite()
+        .then(|| rule(&contrasts(pairs, leak, detectable), detectable, &repeats));
     let rivals = match pairs.first() {
-        Some(pair) => {
+        Some(pair) if leak.is_finite() => {
             let bytes = |curve: &Curve| curve.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>();
             let (baseline, patched) = (bytes(&pair.first), bytes(&pair.second));
             let leaked = bytes(&with_leak(&pair.second, leak));
@@ -163,7 +171,7 @@ fn one(pairs: &[EqualPair], noise: &Noise) -> Trial {
                 })
                 .collect()
         }
-        None => vec![[false; 2]; Rival::ALL.len()],
+        _ => vec![[false; 2]; Rival::ALL.len()],
     };
     Trial {
         detectable,
@@ -204,7 +212,10 @@ mod tests {
         let found = row(&source, 8, 10, 3).unwrap();
         assert_eq!(found, row(&source, 8, 10, 3).unwrap());
         assert_eq!(found.false_alarms.trials, 10);
-        assert!(found.detectable > FINEST && found.holds());
+        assert!(found.detectable.unwrap() > FINEST && found.holds());
+        // two pairs state nothing, and are not held to it
+        let few = row(&source, 2, 10, 3).unwrap();
+        assert!(few.detectable.is_none() && few.detected.trials == 0 && few.holds());
         assert_eq!(found.rivals.len(), Rival::ALL.len());
     }
 

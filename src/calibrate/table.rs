@@ -18,10 +18,11 @@ pub fn markdown(calibration: &Calibration) -> String {
     for row in &calibration.rows {
         let _ = writeln!(
             text,
-            "| {} | {} | {:.0} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             row.curves,
             row.pairs,
-            row.detectable,
+            row.detectable
+                .map_or_else(|| "none stated".to_owned(), |bytes| format!("{bytes:.0}")),
             percent(&row.false_alarms),
             percent(&row.detected),
             percent(&row.cleared),
@@ -108,5 +109,8 @@ fn injected(calibration: &Calibration, text: &mut String) {
 }
 
 fn percent(rate: &Rate) -> String {
+    if rate.trials == 0 {
+        return "–".to_owned();
+    }
     format!("{:.1}%", 100.0 * rate.rate)
 }

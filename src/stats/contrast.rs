@@ -35,8 +35,11 @@ pub fn contrast(before: &Analysis, after: &Analysis, budget: f64) -> Option<Cont
         && seen.low > known.high
         // where the baseline grows all the same, it has to be a different growth
         && (before.shape != Shape::Growing || seen.low > 2.0 * known.high.max(0.0));
+    // two caches that fill at different speeds differ by a rise, too
+    let fills = after.shape == Shape::Filling || bends(after);
     let by_difference = apart.as_ref().is_some_and(|apart| {
-        apart.shape == Shape::Growing
+        !fills
+            && apart.shape == Shape::Growing
             && apart.steady
             && !bends(apart)
             && apart.slope.is_some_and(|slope| slope.estimate > budget)

@@ -5,8 +5,6 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// How surely the standard deviation of few pairs is not underestimated.
 const CONFIDENCE: f64 = 0.95;
-/// A pair shows growth by itself from this many standard deviations on, by experiment (fixtures/calibration).
-pub(super) const FEW_PAIRS: f64 = 5.0;
 /// A leak of twice the detectable size outweighs the greatest difference that equal arms ever showed.
 const GREATEST: f64 = 0.55;
 /// Standard deviations of the pairs' differences that the growth has to have so that the looks up to that one find it with a

@@ -5,7 +5,7 @@
 //! be exchanged, and needs eight pairs. *Evident*: most pairs show growth each by itself ([`super::contrast`]); for few pairs,
 //! and for devices on which a seed decides everything.
 use super::contrast::Contrast;
-use super::noise::{self, Noise};
+use super::noise::Noise;
 use super::paired::{Difference, hodges_lehmann};
 use super::robust::median;
 use super::sequential;
@@ -59,7 +59,8 @@ pub struct Growth {
     pub evident: usize,
     /// Pairs.
     pub pairs: usize,
-    /// The smallest growth that this design finds with a chance of 95%; twice that it does not miss.
+    /// The smallest growth that this design finds with a chance of 95%; twice that it does not miss. Infinite where nothing can
+    /// be stated: fewer than eight pairs on a device that does not repeat itself.
     pub detectable: f64,
 }
 
@@ -167,7 +168,9 @@ fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
         .fold(f64::NEG_INFINITY, f64::max);
     let between = match repeats {
         Repeats::Exactly => 0.0,
-        Repeats::Within(noise) => noise::FEW_PAIRS * noise.deviation,
+        // what one pair shows says nothing about how much the next may differ
+        Repeats::Within(noise) if noise.greatest > 0.0 => f64::INFINITY,
+        Repeats::Within(_) => 0.0,
         Repeats::Unknown => f64::INFINITY,
     };
     alone.max((highest - lowest) / 2.0).max(between)
@@ -257,7 +260,12 @@ mod tests {
         let noise = Noise::of(&[-40.0, 10.0, 35.0, -5.0, 20.0, -22.0, 3.0, 17.0]).unwrap();
         let ruling = |budget, repeats: &Repeats| rule(&quiet, budget, repeats).ruling;
         assert_eq!(ruling(5.0, &Repeats::Within(noise)), Ruling::Undecided);
-        assert_eq!(ruling(500.0, &Repeats::Within(noise)), Ruling::Bounded);
+        assert_eq!(ruling(500.0, &Repeats::Within(noise)), Ruling::Undecided);
+        let quiet_machine = Noise::of(&[0.0; 8]).unwrap();
+        assert_eq!(
+            ruling(5.0, &Repeats::Within(quiet_machine)),
+            Ruling::Bounded
+        );
         assert_eq!(ruling(500.0, &Repeats::Exactly), Ruling::Bounded);
         assert_eq!(ruling(500.0, &Repeats::Unknown), Ruling::Undecided);
         let many = vec![pair(0.0); 8];
