@@ -3,6 +3,7 @@
 pub mod against;
 pub mod error;
 pub mod key;
+pub mod noise;
 pub mod store;
 
 use crate::compare;

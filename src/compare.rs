@@ -13,9 +13,10 @@ use crate::run::recorded::Recorded;
 use crate::run::tests;
 use crate::stats::counter::{rate_after_half, runs_backwards};
 use crate::stats::curve::analyse;
+use crate::stats::noise::Noise;
 use crate::stats::ruling::Repeats;
 use crate::verdict::{self, Evidence, Pair, Process, ScenarioEvidence, ScenarioJudgement};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A run folder does not give a report.
@@ -167,6 +168,48 @@ fn functional(mut evidence: Evidence) -> Evidence {
     evidence
 }
 
+/// The scenarios of a run that more pairs could decide, by whether driver memory grows.
+///
+/// # Errors
+/// When there is no run in the folder.
+pub fn undecided(folder: &Path) -> Result<BTreeSet<String>, CompareError> {
+    Ok(evidence(folder)?
+        .iter()
+        .filter(|scenario| verdict::needs_pairs(scenario))
+        .map(|scenario| scenario.definition.id.clone())
+        .collect())
+}
+
+/// What the arms of a run differ by, by scenario: of use where they were equal.
+///
+/// # Errors
+/// When there is no run in the folder.
+pub fn noise(folder: &Path) -> Result<BTreeMap<String, Noise>, CompareError> {
+    Ok(evidence(folder)?
+        .iter()
+        .filter_map(|scenario| {
+            Some((
+                scenario.definition.id.clone(),
+                verdict::measured_noise(scenario)?,
+            ))
+        })
+        .collect())
+}
+
+fn evidence(folder: &Path) -> Result<Vec<ScenarioEvidence>, CompareError> {
+    let recorded = Recorded::read(folder)?;
+    let Some(header) = &recorded.header else {
+        return Err(CompareError::NoRun {
+            path: folder.to_owned(),
+        });
+    };
+    Ok(recorded
+        .scenarios
+        .iter()
+        .map(|definition| scenario_evidence(folder, definition, &recorded, header.trust))
+        .collect())
+}
+
 fn scenario_evidence(
     folder: &Path,
     definition: &Definition,
@@ -184,7 +227,10 @@ fn scenario_evidence(
     let peak = of_scenario()
         .filter(|job| job.arm == Arm::Baseline)
         .find_map(|job| recorded.results.get(job)?.peak_driver_bytes);
-    let budget = verdict::growth_budget(peak);
+    let budget = recorded
+        .design
+        .detect
+        .map_or_else(|| verdict::growth_budget(peak), |wanted| wanted / 2.0);
     for job in of_scenario() {
         let pair = pairs.entry(job.pair).or_default();
         pair.seed = job.seed;
@@ -201,8 +247,11 @@ fn scenario_evidence(
         definition: definition.clone(),
         pairs: pairs.into_values().collect(),
         steps: of_scenario().find_map(|job| job.steps),
-        detect: None,
-        repeats: repeats(trust),
+        detect: recorded.design.detect,
+        repeats: match recorded.design.noise.get(&definition.id) {
+            Some(noise) => Repeats::Within(*noise),
+            None => repeats(trust),
+        },
     }
 }
 

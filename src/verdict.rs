@@ -8,7 +8,7 @@ use crate::report::document::{Goal, Reason, Tests, Trust, Verdict};
 use crate::run::job::{Definition, JobResult};
 use crate::stats::curve::Analysis;
 use crate::stats::ruling::Repeats;
-pub use scenario::{ScenarioJudgement, growth_budget, judge_scenario};
+pub use scenario::{ScenarioJudgement, growth_budget, judge_scenario, measured_noise, needs_pairs};
 
 /// What a run has to be worse by before it counts. Each is stated with its reason; the goals of the patch set are stricter
 /// and are reported apart as met or missed.

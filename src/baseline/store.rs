@@ -236,7 +236,7 @@ impl Store {
     }
 }
 
-fn failed(action: &'static str, path: &Path, source: std::io::Error) -> BaselineError {
+pub(super) fn failed(action: &'static str, path: &Path, source: std::io::Error) -> BaselineError {
     BaselineError::Store {
         action,
         path: path.to_owned(),
@@ -269,7 +269,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Baseline, BaselineError> {
 }
 
 /// A reader sees the old state or the whole file, whatever happens.
-fn write_whole(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), BaselineError> {
+pub(super) fn write_whole(folder: &Path, path: &Path, bytes: &[u8]) -> Result<(), BaselineError> {
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(bytes)?;

@@ -10,6 +10,7 @@ use crate::report::document::{Arms, Report, Verdict};
 use crate::run::folder::Choice;
 use crate::run::shard::{Durations, Shard};
 use crate::run::tests::{LeakCheck, Selection as TestSelection, read_ids};
+use crate::verify::design::{self, Contest, Design};
 use crate::verify::plan::{self, Sanitize, Selection, Suite};
 use crate::verify::programs::Given;
 use crate::verify::{self, Provision, Request, Scenarios, test_suite};
@@ -24,6 +25,8 @@ Examples:
   umpatch verify --provision                          on a bare machine: install, fetch, build, run, report
   umpatch -C pytorch verify                           this checkout; patches applied there are used as they are
   umpatch verify --scenario transformer-loop --pairs 5
+  umpatch verify --scenario steady-steps --detect 64KiB --budget 20m     as many pairs as that needs
+  umpatch verify --equal-arms --no-tests              what equal arms differ by on this machine
   umpatch verify --patches-from fixtures/controls/seed-004
   umpatch verify --json > verdict.json
   umpatch verify --shard 2/4 --run-folder part-2      one of four machines; then: umpatch merge part-1 part-2 part-3 part-4
@@ -68,6 +71,15 @@ pub(super) struct Arguments {
     /// Pairs of processes for each scenario [default: the suite's]
     #[arg(long, value_name = "N")]
     pairs: Option<u32>,
+    /// Find growth of this many bytes per step (64KiB, 1MiB): pairs are added until that can be told, 24 at most
+    #[arg(long, value_name = "BYTES", value_parser = design::parse_bytes, conflicts_with_all = ["pairs", "shard"])]
+    detect: Option<f64>,
+    /// Time for the scenarios (90s, 10m, 1h): pairs are added while they are needed and there is time for the next look
+    #[arg(long, value_name = "TIME", value_parser = design::parse_time, conflicts_with_all = ["pairs", "shard"])]
+    budget: Option<Duration>,
+    /// Run stock against itself, and keep what equal arms differ by for later runs on this machine [default: 8 pairs]
+    #[arg(long, conflicts_with_all = ["detect", "budget", "shard"])]
+    equal_arms: bool,
     /// Steps of each process [default: the scenario's own for the suite]
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
@@ -186,10 +198,19 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
             suite: own.suite,
             scenarios: own.scenarios,
             settings,
-            pairs: own.pairs,
+            pairs: own.pairs.or_else(|| own.equal_arms.then_some(8)),
             seed: own.seed,
             steps: own.steps,
             sanitize: own.sanitize,
+        },
+        design: Design {
+            detect: own.detect,
+            budget: own.budget,
+            arms: if own.equal_arms {
+                Contest::StockWithItself
+            } else {
+                Contest::PatchedWithStock
+            },
         },
         scenarios,
         tests,
@@ -336,6 +357,11 @@ fn row_command(global: &Global, own: &Arguments) -> String {
     );
     option("--driver-baseline", path(&own.driver_baseline));
     option("--driver-patched", path(&own.driver_patched));
+    option("--detect", own.detect.map(|bytes| bytes.to_string()));
+    option(
+        "--budget",
+        own.budget.map(|time| time.as_secs_f64().to_string()),
+    );
     option("--pairs", own.pairs.map(|pairs| pairs.to_string()));
     option("--steps", own.steps.map(|steps| steps.to_string()));
     option("--seed", (own.seed != 1).then(|| own.seed.to_string()));
@@ -354,6 +380,9 @@ fn full_command(row_command: &str, own: &Arguments) -> String {
         Sanitize::Races => {}
         Sanitize::All => words.push("--sanitize all".to_owned()),
         Sanitize::Never => words.push("--sanitize never".to_owned()),
+    }
+    if own.equal_arms {
+        words.push("--equal-arms".to_owned());
     }
     if own.no_tests {
         words.push("--no-tests".to_owned());

@@ -120,6 +120,9 @@ fn tell_whole(parts: &Parts, journal: &Journal) -> Result<(), Failure> {
         let text = format!("not there: {}", parts.named(&missing));
         journal.append_unsynced(Event::Note { text })?;
     }
+    if let Some(first) = parts.iter().next() {
+        journal.append_unsynced(Event::Design(Box::new(first.recorded.design.clone())))?;
+    }
     let (scenarios, jobs) = parts.plan();
     journal.append(Event::Plan { scenarios, jobs })?;
     Ok(())

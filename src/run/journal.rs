@@ -4,7 +4,9 @@ use super::shard::Shard;
 use crate::error::Explain;
 use crate::exit::Exit;
 use crate::report::document::{Arms, Compared, Fault, Fingerprint, Trust, Verdict};
+use crate::stats::noise::Noise;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -54,6 +56,17 @@ pub struct Share {
     pub own: Vec<String>,
 }
 
+/// What the comparison is to find, and what is known of the machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// Growth in bytes per step that must be found; absent: what each scenario's size makes of it.
+    #[serde(default)]
+    pub detect: Option<f64>,
+    /// What equal arms differ by, by scenario, as measured on this machine before.
+    #[serde(default)]
+    pub noise: BTreeMap<String, Noise>,
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -74,6 +87,8 @@ pub enum Event {
         /// Wall time in seconds.
         seconds: f64,
     },
+    /// How the comparison is designed: once, before the plan.
+    Design(Box<Design>),
     /// What is going to run: written when the programs are there.
     Plan {
         /// The scenarios, with the ids that their jobs use.

@@ -1,6 +1,6 @@
 //! What a run's journal holds, put together: the state that resume continues from and that reports are made of.
 use super::job::{Definition, Job, JobResult};
-use super::journal::{self, Event, Header, JournalError, Share, Skipped};
+use super::journal::{self, Design, Event, Header, JournalError, Share, Skipped};
 use crate::report::document::{Phase, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +12,8 @@ pub struct Recorded {
     pub header: Option<Header>,
     /// When it began, in UTC; empty when not known.
     pub started: String,
+    /// How the comparison is designed.
+    pub design: Design,
     /// The scenarios that were to run, as planned last.
     pub scenarios: Vec<Definition>,
     /// The jobs that were to run, as planned last.
@@ -52,6 +54,7 @@ impl Recorded {
                     self.started = at;
                 }
             }
+            Event::Design(design) => self.design = *design,
             Event::Plan { scenarios, jobs } => {
                 self.scenarios = scenarios;
                 self.jobs = jobs;

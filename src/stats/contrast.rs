@@ -38,7 +38,9 @@ pub fn contrast(before: &Analysis, after: &Analysis, budget: f64) -> Option<Cont
     // two caches that fill at different speeds differ by a rise, too
     let fills = after.shape == Shape::Filling || bends(after);
     let by_difference = apart.as_ref().is_some_and(|apart| {
-        !fills
+        // what both do alike is gone, to less than a tenth: then nothing of a cache is left either
+        let cancels = apart.range < 0.1 * after.range;
+        (cancels || !fills)
             && apart.shape == Shape::Growing
             && apart.steady
             && !bends(apart)

@@ -16,6 +16,7 @@
 //! | [`contrast`] | one pair of curves with the same seed | ours |
 //! | [`signed_rank`], [`paired`] | exact signed-rank test; Hodges–Lehmann difference and interval | Wilcoxon 1945; Hodges & Lehmann 1963; Hollander & Wolfe §3.2 |
 //! | [`sequential`] | looks that keep the error level | Lan & DeMets 1983 |
+//! | [`handful`] | what three or four samples support | |
 //! | [`noise`] | minimal detectable growth from A/A pairs | chi-square bound of a deviation |
 //! | [`ruling`] | the conclusion over pairs | |
 //! | [`reclaim`] | peak, residue, share that came back | |
@@ -26,6 +27,7 @@ pub mod contrast;
 pub mod counter;
 pub mod curve;
 pub mod doubling;
+pub mod handful;
 pub mod noise;
 pub mod outcomes;
 pub mod paired;

@@ -62,6 +62,8 @@ pub struct Growth {
     /// The smallest growth that this design finds with a chance of 95%; twice that it does not miss. Infinite where nothing can
     /// be stated: fewer than eight pairs on a device that does not repeat itself.
     pub detectable: f64,
+    /// The part of it that more pairs do not lower: what hides below one piece of the figure.
+    pub floor: f64,
 }
 
 /// What is known of how much two runs of the same program differ.
@@ -90,6 +92,7 @@ pub fn rule(contrasts: &[Contrast], budget: f64, repeats: &Repeats) -> Growth {
         evident,
         pairs: contrasts.len(),
         detectable: detectable(contrasts, repeats),
+        floor: floor(contrasts),
     };
     let estimate = difference.map_or(0.0, |found| found.estimate);
     let mut decide = |ruling, basis| {
@@ -139,12 +142,16 @@ fn hides(contrasts: &[Contrast], budget: f64) -> bool {
     2 * hidden > contrasts.len()
 }
 
+fn floor(contrasts: &[Contrast]) -> f64 {
+    let floors: Vec<f64> = contrasts.iter().map(|pair| pair.floor).collect();
+    median(&floors).unwrap_or(f64::INFINITY)
+}
+
 fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
     let differences: Vec<f64> = contrasts.iter().map(|pair| pair.difference).collect();
     let looked = sequential::looked_at(contrasts.len());
     if looked > 0 {
         let seen = Noise::around_center(&differences);
-        let floors: Vec<f64> = contrasts.iter().map(|pair| pair.floor).collect();
         // measured on equal arms where that was done, else from these pairs: their center does not matter
         let noise = match repeats {
             Repeats::Within(noise) => Some(*noise),
@@ -152,7 +159,7 @@ fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
         };
         return noise
             .map_or(f64::INFINITY, |noise| noise.detectable(looked))
-            .max(median(&floors).unwrap_or(f64::INFINITY));
+            .max(floor(contrasts));
     }
     let alone: Vec<f64> = contrasts
         .iter()

@@ -10,7 +10,7 @@ use crate::run::job::Outcome;
 use crate::stats::curve::Shape;
 pub(super) use faults::touches_data;
 pub(super) use figures::waits_in_loader;
-pub use growth::growth_budget;
+pub use growth::{growth_budget, measured_noise, needs_pairs};
 
 /// What one scenario says.
 #[derive(Debug, Clone)]
@@ -69,16 +69,7 @@ fn size(bytes: f64) -> String {
 #[must_use]
 pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
     let id = &evidence.definition.id;
-    let pairs: Vec<(&Process, &Process)> = evidence
-        .pairs
-        .iter()
-        .filter_map(
-            |Pair {
-                 baseline, patched, ..
-             }| Some((baseline.as_ref()?, patched.as_ref()?)),
-        )
-        .filter(|(baseline, patched)| supported(baseline) || supported(patched))
-        .collect();
+    let pairs = whole_pairs(evidence);
     if pairs.is_empty() {
         return not_comparable(evidence);
     }
@@ -145,6 +136,20 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
         reasons,
         compared: true,
     }
+}
+
+/// The pairs of which both processes ran.
+fn whole_pairs(evidence: &ScenarioEvidence) -> Vec<(&Process, &Process)> {
+    evidence
+        .pairs
+        .iter()
+        .filter_map(
+            |Pair {
+                 baseline, patched, ..
+             }| Some((baseline.as_ref()?, patched.as_ref()?)),
+        )
+        .filter(|(baseline, patched)| supported(baseline) || supported(patched))
+        .collect()
 }
 
 /// What a patch claims to mend, and does not, is no pre-existing fault of somebody else's.
@@ -222,11 +227,12 @@ fn positive_control(
     evidence: &ScenarioEvidence,
     pairs: &[(&Process, &Process)],
 ) -> ScenarioJudgement {
+    // a driver that takes memory in large pieces may stand still while live tensors grow
     let grows = |process: &Process| {
-        process
-            .curve
-            .as_ref()
-            .is_some_and(|curve| curve.shape == Shape::Growing)
+        [&process.curve, &process.live]
+            .into_iter()
+            .flatten()
+            .any(|curve| curve.shape == Shape::Growing)
     };
     let blind = pairs
         .iter()

@@ -49,6 +49,14 @@ fn leaking() -> Process {
     }
 }
 
+/// Keeps 64 KiB each step, of which the driver's heaps of 8 MiB show nothing yet.
+fn live() -> Process {
+    Process {
+        live: curve(|step| 32.0 * MIB as f64 + 65_536.0 * step),
+        ..clean()
+    }
+}
+
 /// Leaks until the allocator's own limit takes everything back.
 fn limited() -> Process {
     Process {
@@ -455,6 +463,101 @@ fn growth_that_a_limit_hides_is_seen() {
 }
 
 #[test]
+fn a_leak_of_live_memory_below_the_drivers_pieces_is_seen() {
+    let still = || Process {
+        live: curve(|_| 32.0 * MIB as f64),
+        ..clean()
+    };
+    let judgement = |baseline, patched| {
+        let pairs = vec![(baseline, patched)];
+        judge(&evidence(vec![scenario(Class::GpuOnly, pairs)]))
+    };
+    let found = judgement(still(), live());
+    assert_eq!(found.verdict, Verdict::Regression);
+    let text = &found.reasons[0].text;
+    assert!(
+        text.contains("live tensors grows by +64.0 KiB/step"),
+        "{text}"
+    );
+    let found = judgement(live(), live());
+    assert_eq!(found.verdict, Verdict::Pass);
+    assert_eq!(found.scenarios[0].relative.state, FindingState::PreExisting);
+}
+
+/// A curve that is not whole clears nobody, also where both arms share the flaw.
+#[test]
+fn a_flaw_in_both_arms_is_no_pass() {
+    let samples = |change: &dyn Fn(usize, f64) -> (f64, f64)| -> Vec<(f64, f64)> {
+        (0..300)
+            .map(|step| change(step, 64.0 * MIB as f64))
+            .collect()
+    };
+    let rows: Vec<(&str, Vec<(f64, f64)>, &str)> = vec![
+        ("nothing", Vec::new(), "only 0 usable"),
+        ("one sample", vec![(0.0, 64.0)], "only 1 usable"),
+        (
+            "a hole",
+            samples(&|step, level| (step as f64, if step == 40 { f64::NAN } else { level })),
+            "without a usable value",
+        ),
+        (
+            "a clock that jumps back",
+            samples(&|step, level| (if step == 200 { 3.0 } else { step as f64 }, level)),
+            "not after the one before",
+        ),
+        (
+            "a gap",
+            samples(&|step, level| (step as f64 + if step > 150 { 900.0 } else { 0.0 }, level)),
+            "a stretch without samples",
+        ),
+    ];
+    for (name, samples, text) in rows {
+        let process = || Process {
+            curve: Some(analyse(&samples, threshold::GROWTH_FLOOR_BYTES)),
+            ..clean()
+        };
+        let pairs = vec![(process(), process())];
+        let judgement = judge(&evidence(vec![scenario(Class::GpuOnly, pairs)]));
+        assert_eq!(judgement.verdict, Verdict::Inconclusive, "{name}");
+        assert!(
+            judgement.reasons[0].text.contains(text),
+            "{name}: {:?}",
+            judgement.reasons
+        );
+    }
+    let wrapped = || Process {
+        counter_ran_backwards: true,
+        ..clean()
+    };
+    let pairs = vec![(wrapped(), wrapped())];
+    let judgement = judge(&evidence(vec![scenario(Class::GpuOnly, pairs)]));
+    assert_eq!(judgement.verdict, Verdict::Inconclusive);
+    assert!(judgement.reasons[0].text.contains("ran backwards"));
+}
+
+/// Noise above the budget is no pass, whatever the arms look like.
+#[test]
+fn too_little_power_is_no_pass() {
+    let noisy = |seed: u32| Process {
+        curve: curve(|step| {
+            let noise = ((step + f64::from(seed)) * 12.9898).sin() * 43_758.545_3;
+            64.0 * MIB as f64 + noise.fract() * 8.0 * MIB as f64
+        }),
+        new_buffers_per_step: None,
+        ..clean()
+    };
+    let pairs = vec![(noisy(1), noisy(500)), (noisy(900), noisy(1300))];
+    let judgement = judge(&evidence(vec![scenario(Class::GpuOnly, pairs)]));
+    assert_eq!(
+        judgement.verdict,
+        Verdict::Inconclusive,
+        "{:?}",
+        judgement.reasons
+    );
+    assert!(judgement.scenarios[0].difference.minimal_detectable > Some(4096.0));
+}
+
+#[test]
 fn several_pairs_have_to_agree() {
     let pairs = |leaks: usize| {
         (0..3)
@@ -556,6 +659,9 @@ fn a_control_that_is_missed_takes_the_power_away() {
         .verdict
     };
     assert_eq!(control(leaking(), leaking()), Verdict::Pass);
+    // seen in what live tensors hold, below the pieces that the driver takes
+    assert_eq!(control(live(), live()), Verdict::Pass);
+    assert_eq!(control(live(), clean()), Verdict::Inconclusive);
     assert_eq!(control(leaking(), clean()), Verdict::Inconclusive);
 }
 

@@ -1,4 +1,5 @@
 //! What makes two runs comparable, as a key.
+use super::design::Contest;
 use super::{Request, Scenarios};
 use crate::device::Device;
 use crate::report::document::Fingerprint;
@@ -58,6 +59,16 @@ pub fn of(request: &Request, device: Device, programs: &BTreeMap<String, String>
         Scenarios::Leave => "left",
     };
     part("scenarios-run", scenarios.to_owned());
+    // said only where it is used: the keys of other runs stay what they are
+    if let Some(bytes) = request.design.detect {
+        part("detect", format!("{bytes}"));
+    }
+    if let Some(budget) = request.design.budget {
+        part("budget", format!("{} s", budget.as_secs_f64()));
+    }
+    if request.design.arms == Contest::StockWithItself {
+        part("arms", "equal".to_owned());
+    }
     part("require-hardware", request.require_hardware.to_string());
     if let Some(shard) = request.shard {
         part(SHARD, shard.to_string());

@@ -1,9 +1,11 @@
 //! The main job from end to end: preflight, build, run, compare, verdict, report; each phase in the journal.
+pub mod design;
 pub mod fingerprint;
 pub mod plan;
 pub mod programs;
 pub mod test_suite;
 
+use crate::baseline::noise;
 use crate::build::pytorch::Layout;
 use crate::compare;
 use crate::device::{self, Host, Wanted};
@@ -20,6 +22,7 @@ use crate::run::journal::{self, Event, Header, Journal, Share};
 use crate::run::recorded::Recorded;
 use crate::run::scenarios::{Drivers, Limits, Runner};
 use crate::run::shard::{Durations, Shard};
+use design::{Contest, Design};
 use plan::{Plan, Selection, Suite};
 pub use programs::harness_digest;
 use programs::{Given, Programs};
@@ -35,6 +38,8 @@ pub struct Request {
     pub device: Wanted,
     /// What runs.
     pub selection: Selection,
+    /// How many pairs run, and of what.
+    pub design: Design,
     /// Whether scenarios run.
     pub scenarios: Scenarios,
     /// Which tests run; none when absent.
@@ -110,7 +115,12 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Failure
                 command: request.command.clone(),
                 row_command: request.row_command.clone(),
             };
+            let design = journal::Design {
+                detect: request.design.detect,
+                noise: noise::known(&paths::data().join("noise"), &header.fingerprint),
+            };
             append(&journal, Event::RunStart(Box::new(header)))?;
+            append(&journal, Event::Design(Box::new(design)))?;
         }
         State::Unfinished => append(&journal, Event::Resume)?,
         State::Finished => return finish(&folder, &journal),
@@ -136,7 +146,27 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Report, Failure
         }
         return Err(failure);
     }
-    finish(&folder, &journal)
+    let report = finish(&folder, &journal)?;
+    if request.design.arms == Contest::StockWithItself {
+        keep_noise(&report, &folder, progress)?;
+    }
+    Ok(report)
+}
+
+/// What equal arms differ by is what later runs on this machine have to stand out from.
+fn keep_noise(report: &Report, folder: &RunFolder, progress: &dyn Progress) -> Result<(), Failure> {
+    let measured = compare::noise(folder.path())?;
+    if measured.is_empty() {
+        progress.note("too few pairs to measure what equal arms differ by: at least 8 are needed");
+        return Ok(());
+    }
+    let count = measured.len();
+    let path = noise::keep(&paths::data().join("noise"), &report.fingerprint, measured)?;
+    progress.note(&format!(
+        "what equal arms differ by in {count} scenarios is kept in {}",
+        path.display()
+    ));
+    Ok(())
 }
 
 fn append(journal: &Journal, event: Event) -> Result<(), Failure> {
@@ -234,26 +264,84 @@ fn run_scenarios(
         }
         Ok(plan)
     })?;
-    append(
-        journal,
-        Event::Plan {
-            scenarios: plan.scenarios,
-            jobs: plan.jobs,
-        },
-    )?;
-    let missing = Recorded::read(folder.path())?.missing();
-    phase(journal, progress, "run", || {
-        let runner = Runner {
-            folder,
+    let started = Instant::now();
+    let before = Recorded::read(folder.path())?;
+    // a run that goes on keeps the pairs that were added to it
+    let mut jobs = if request.design.is_sequential() && before.planned {
+        before.jobs
+    } else {
+        plan.jobs
+    };
+    loop {
+        append(
             journal,
-            drivers: &drivers,
-            limits: limits(request),
-            guard: programs.guard(),
-            workers: request.workers,
-            progress,
-        };
-        runner.run(&missing).map_err(Failure::from)
-    })
+            Event::Plan {
+                scenarios: plan.scenarios.clone(),
+                jobs: jobs.clone(),
+            },
+        )?;
+        let missing = Recorded::read(folder.path())?.missing();
+        phase(journal, progress, "run", || {
+            let runner = Runner {
+                folder,
+                journal,
+                drivers: &drivers,
+                limits: limits(request),
+                guard: programs.guard(),
+                workers: request.workers,
+                progress,
+            };
+            runner.run(&missing).map_err(Failure::from)
+        })?;
+        let more = more_jobs(request, programs, &drivers, folder, journal, started)?;
+        match more {
+            Some(more) => jobs = more,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The jobs up to the next look, where the design allows for more pairs, a scenario needs them, and there is time.
+fn more_jobs(
+    request: &Request,
+    programs: &dyn Programs,
+    drivers: &Drivers,
+    folder: &RunFolder,
+    journal: &Journal,
+    started: Instant,
+) -> Result<Option<Vec<crate::run::job::Job>>, Failure> {
+    if !request.design.is_sequential() {
+        return Ok(None);
+    }
+    let undecided = compare::undecided(folder.path())?;
+    let recorded = Recorded::read(folder.path())?;
+    let Some((pairs, look)) = design::next_look(&recorded.jobs, &undecided) else {
+        return Ok(None);
+    };
+    if let Some(budget) = request.design.budget {
+        let round = design::expected(&recorded.results, &undecided, look - pairs, request.workers);
+        if started.elapsed() + round > budget {
+            let text = format!(
+                "the time budget of {} s ends after {pairs} pairs: {} scenarios need more",
+                budget.as_secs(),
+                undecided.len()
+            );
+            append(journal, Event::Note { text })?;
+            return Ok(None);
+        }
+    }
+    let longer = planned(
+        &Request {
+            selection: Selection {
+                pairs: u32::try_from(look).ok(),
+                ..request.selection.clone()
+            },
+            ..request.clone()
+        },
+        programs,
+        drivers,
+    )?;
+    Ok(Some(design::extended(&recorded.jobs, longer, &undecided)))
 }
 
 /// Builds both arms in one flavour; whether the flavour is to be had at all.

@@ -1,9 +1,11 @@
 //! Where the programs of both arms come from.
+mod equal;
 mod from_tree;
 mod identity;
 mod on_metal;
 mod watch;
 
+use super::design::Contest;
 use super::{Request, test_suite};
 use crate::device::{Device, Host};
 use crate::error::Failure;
@@ -91,7 +93,7 @@ pub fn prepare(
     progress: &dyn Progress,
 ) -> Result<Box<dyn Programs>, Failure> {
     let trust = host.trust(device);
-    Ok(match (&request.given, device) {
+    let programs: Box<dyn Programs> = match (&request.given, device) {
         (Some(_), Device::Metal) => {
             return Err(Failure::usage(
                 "programs that are built already run on the simulated device only",
@@ -103,6 +105,10 @@ pub fn prepare(
             Box::new(from_tree::FromTree::prepare(request, trust, progress)?)
         }
         (None, Device::Metal) => Box::new(on_metal::OnMetal::prepare(request, trust, progress)?),
+    };
+    Ok(match request.design.arms {
+        Contest::PatchedWithStock => programs,
+        Contest::StockWithItself => Box::new(equal::EqualArms(programs)),
     })
 }
 

@@ -3,8 +3,10 @@ use super::{Observations, per_step};
 use crate::run::job::{Class, Outcome};
 use crate::stats::contrast::{Contrast, contrast};
 use crate::stats::curve::{Analysis, FEWEST, Shape};
+use crate::stats::noise::Noise;
 use crate::stats::robust::median;
 use crate::stats::ruling::{Basis, Growth, Repeats, Ruling, rule};
+use crate::stats::sequential;
 use crate::verdict::{Process, ScenarioEvidence, threshold};
 
 /// The growth that counts for a pair, in bytes per step.
@@ -98,6 +100,43 @@ pub(super) fn driver(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)]
     rule(&contrasts, budget, &evidence.repeats)
 }
 
+/// Whether more pairs could decide a scenario: it is about memory, and neither noise below one piece nor a flaw is in the way.
+#[must_use]
+pub fn needs_pairs(evidence: &ScenarioEvidence) -> bool {
+    let pairs = super::whole_pairs(evidence);
+    if evidence.definition.is_chance() || evidence.definition.positive_control || pairs.is_empty() {
+        return false;
+    }
+    let found = driver(evidence, &pairs);
+    let by_pairs = match found.basis {
+        Basis::Noise => found.floor <= budget(evidence, &pairs),
+        Basis::Split => true,
+        _ => false,
+    };
+    found.ruling == Ruling::Undecided
+        && by_pairs
+        && found.pairs > 0
+        && is_about_memory(evidence.definition.class)
+}
+
+/// What the two arms of a scenario differ by in driver memory, where there are pairs enough to say so.
+#[must_use]
+pub fn measured_noise(evidence: &ScenarioEvidence) -> Option<Noise> {
+    let pairs = super::whole_pairs(evidence);
+    let differences: Vec<f64> = Figure::Driver
+        .contrasts(&pairs, 0.0)
+        .iter()
+        .map(|pair| pair.difference)
+        .collect();
+    (differences.len() >= sequential::fewest_pairs())
+        .then(|| Noise::of(&differences))
+        .flatten()
+}
+
+fn is_about_memory(class: Class) -> bool {
+    matches!(class, Class::GpuOnly | Class::CpuWrite | Class::Copy)
+}
+
 pub(super) fn growth(
     evidence: &ScenarioEvidence,
     pairs: &[(&Process, &Process)],
@@ -177,7 +216,7 @@ fn grows(figure: Figure, found: &Growth, pairs: &[(&Process, &Process)]) -> Stri
 
 /// Why driver memory is not cleared.
 fn doubt(found: &Growth, class: Class, budget: f64) -> Option<String> {
-    let memory = matches!(class, Class::GpuOnly | Class::CpuWrite | Class::Copy);
+    let memory = is_about_memory(class);
     match (found.ruling, found.basis) {
         (Ruling::Undecided, Basis::Split) => Some(format!(
             "driver memory grows in {} of {} pairs: more pairs are needed",
@@ -203,20 +242,25 @@ fn doubt(found: &Growth, class: Class, budget: f64) -> Option<String> {
 
 /// What is said about growth that the patches do not add.
 fn other_arm(pairs: &[(&Process, &Process)], budget: f64, seen: &mut Observations) {
-    let grew = |process: &Process| {
-        process
-            .curve
-            .as_ref()
-            .is_some_and(|curve| curve.shape == Shape::Growing)
-    };
-    let both = pairs.iter().filter(|pair| grew(pair.0) && grew(pair.1));
-    let slopes: Vec<f64> = both.filter_map(|pair| slope(pair.1)).collect();
-    if !slopes.is_empty() {
-        seen.shared.push(format!(
-            "driver memory grows in both arms, {} with the patches",
-            middle(&slopes)
-        ));
-        return;
+    for figure in [Figure::Driver, Figure::Live] {
+        let grew = |process: &Process| {
+            figure
+                .of(process)
+                .is_some_and(|curve| curve.shape == Shape::Growing)
+        };
+        let slopes: Vec<f64> = pairs
+            .iter()
+            .filter(|pair| grew(pair.0) && grew(pair.1))
+            .filter_map(|pair| Some(figure.of(pair.1)?.slope?.estimate))
+            .collect();
+        if !slopes.is_empty() {
+            seen.shared.push(format!(
+                "{} grows in both arms, {} with the patches",
+                figure.name(),
+                middle(&slopes)
+            ));
+            return;
+        }
     }
     let turned: Vec<(&Process, &Process)> = pairs.iter().map(|pair| (pair.1, pair.0)).collect();
     let mended = rule(
