@@ -416,6 +416,9 @@ impl Explain for EngineError {
                 one("write it whole: git update-index --no-split-index")
             }
             Self::Index(_) => one("git makes a new one from HEAD: rm .git/index && git reset"),
+            Self::Git { action, source } if action.starts_with("open the repository") && source.code() != git2::ErrorCode::Owner => one(
+                "repositories with SHA-256 ids, or of a format newer than 1, cannot be opened; a clone with SHA-1 ids can",
+            ),
             Self::Git { action, .. } if action.contains("write") || action.starts_with("set ") => {
                 // git's library does not always say why a write failed
                 one(

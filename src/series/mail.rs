@@ -83,13 +83,13 @@ impl Message {
         let charset = find("Content-Type").and_then(charset).unwrap_or_default();
         let text = to_text(rest, &charset);
         let mut rest = text.as_str();
-        let mut from = decode_words(from);
+        let mut from = from.to_owned();
         // an author that is not the sender stands at the top of the body
         let trimmed = rest.trim_start_matches(['\n', '\r']);
         if let Some(line) = trimmed.strip_prefix("From: ") {
             let (author, after) = line.split_once('\n').unwrap_or((line, ""));
             if author.contains('<') {
-                from = decode_words(author.trim());
+                author.trim().clone_into(&mut from);
                 rest = after;
             }
         }
@@ -311,10 +311,23 @@ fn strip_patch_tag(subject: &str) -> String {
     rest.to_owned()
 }
 
-/// `Name <address>`, the name perhaps in quotes; characters that git refuses are left out.
+/// The inside of a quoted string, without the backslashes that protect quotes and backslashes.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        plain.push(match c {
+            '\\' => rest.next().unwrap_or(c),
+            _ => c,
+        });
+    }
+    plain
+}
+
+/// `Name <address>` as a header has it, the name perhaps in quotes or encoded; characters that git refuses are left out.
 fn address(text: &str) -> (String, String) {
     let (name, email) = match text.rsplit_once('<') {
-        Some((name, email)) => (name, email.split('>').next().unwrap_or(email)),
+        Some((name, email)) => (name.trim(), email.split('>').next().unwrap_or(email)),
         None => ("", text),
     };
     let clean = |text: &str| -> String {
@@ -324,11 +337,12 @@ fn address(text: &str) -> (String, String) {
             .trim()
             .to_owned()
     };
-    let name = clean(name);
+    // quotes that come out of an encoded word are part of the name
     let name = match name.strip_prefix('"').and_then(|n| n.strip_suffix('"')) {
-        Some(inside) => inside.replace("\\\"", "\"").replace("\\\\", "\\"),
-        None => name,
+        Some(inside) => decode_words(&unescaped(inside)),
+        None => decode_words(name),
     };
+    let name = clean(&name);
     let email = clean(email);
     let name = if name.is_empty() { email.clone() } else { name };
     match (name.is_empty(), email.is_empty()) {
@@ -476,6 +490,12 @@ mod tests {
                 "[MPS] A subject that is so long that it has to be broken over more than one line of the mail",
                 "Why.\n\nMore.",
             ),
+            (
+                "\"quoted\" ä \"",
+                "[MPS] Quotes that are the name's own",
+                "",
+            ),
+            ("back\\slash \"and\" more", "[MPS] Quotes within", ""),
             (
                 "=?utf-8?q?a?=",
                 "[MPS] What looks  encoded =?utf-8?q?is?= not, and runs      of white space stay in         a long one, however long it is",

@@ -181,5 +181,6 @@ fn a_repository_of_sha256_is_refused() {
     command
         .assert()
         .code(4)
-        .stderr(predicate::str::contains("cannot open the repository"));
+        .stderr(predicate::str::contains("cannot open the repository"))
+        .stderr(predicate::str::contains("SHA-256"));
 }

@@ -127,6 +127,7 @@ impl Index {
     /// one was written: git has to compare them anew.
     fn distrust_racy(&mut self, root: &Path) {
         const MOST_READ: usize = 200;
+        const SUBMODULE: u32 = 0o160_000;
         let mut read = 0;
         let folder = Folder {
             root: root.to_owned(),
@@ -134,6 +135,8 @@ impl Index {
         let racy: Vec<_> = self
             .file
             .entries()
+            // a submodule's entry is compared by its commit
+            .filter(|(_, entry)| entry.mode() != SUBMODULE)
             .filter(|(_, entry)| self.is_racy(entry) && entry.numbers[SIZE] != 0)
             .map(|(name, entry)| (name.to_vec(), entry.id()))
             .collect();
