@@ -408,3 +408,55 @@ fn counters(processes: &[&Process]) -> BTreeMap<String, f64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests_of_trust {
+    use super::*;
+    use crate::report::document::Verdict;
+    use crate::run::job::Outcome;
+
+    fn process(outcome: Outcome, peak: u64) -> Process {
+        Process {
+            result: JobResult {
+                peak_driver_bytes: Some(peak),
+                ..JobResult::empty(outcome)
+            },
+            curve: None,
+            live: None,
+            new_buffers_per_step: None,
+            counter_ran_backwards: false,
+        }
+    }
+
+    fn judged(patched: Outcome) -> Verdict {
+        let pair = Pair {
+            seed: 1,
+            baseline: Some(process(Outcome::Ok, 1 << 20)),
+            patched: Some(process(patched, 1 << 30)),
+        };
+        let evidence = Evidence {
+            scenarios: vec![ScenarioEvidence {
+                definition: Definition {
+                    id: "steady".to_owned(),
+                    class: Class::GpuOnly,
+                    ..Definition::default()
+                },
+                pairs: vec![pair],
+                ..ScenarioEvidence::default()
+            }],
+            trust: Some(Trust::Paravirtual),
+            complete: true,
+            ..Evidence::default()
+        };
+        verdict::judge(&functional(evidence)).verdict
+    }
+
+    #[test]
+    fn a_paravirtual_gpu_s_memory_is_not_judged_and_its_crashes_are() {
+        assert_eq!(judged(Outcome::Ok), Verdict::Pass);
+        let crashed = Outcome::Crashed {
+            by: "SIGSEGV".to_owned(),
+        };
+        assert_ne!(judged(crashed), Verdict::Pass);
+    }
+}

@@ -1,12 +1,11 @@
-"""Which torch does this interpreter import, and how does it behave? One JSON document on the last line.
+"""Which torch does this interpreter import, and how does it behave? Prints one JSON document.
 
     python identity.py [--behaviour] [--marks WORD...]
 
-Without --behaviour the device is not touched. What is told, for whoever has to prove that it is a certain build:
-file (of the package), version, git_version, libraries (that are loaded, by path), installs (every torch that the path of
-modules and its editable installs reach), built and available (the MPS backend), and marks: for each word, whether the
-library holds it. With --behaviour also storage: where a new tensor lives, shared or private, as the allocator
-itself logs it.
+What is told, for whoever has to prove that it is a certain build: file (of the package), version, git_version,
+libraries (that are loaded, by path), installs (every torch that the path of modules and its editable installs reach),
+built and available (the MPS backend), and marks (for each word, whether the library holds it). Without --behaviour the
+device is not touched; with it also storage: where a new tensor lives, shared or private, as the allocator logs it.
 """
 
 from __future__ import annotations
@@ -82,6 +81,7 @@ def storage() -> str | None:
 
 
 def main() -> int:
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--behaviour", action="store_true")
     parser.add_argument("--marks", nargs="*", default=[], metavar="WORD")

@@ -3,6 +3,7 @@ use super::item::{Item, Mend, Need, State};
 use super::machine::watermarks_of_environment;
 use super::program::on_path;
 use crate::build::pytorch::{Begun, BuildMachine, Lacking};
+use crate::device::metal::footprint;
 use crate::device::metal::tools::Tools;
 use crate::device::metal::{Machine, MetalError, Power, Thermal};
 use crate::error::Explain;
@@ -138,6 +139,23 @@ fn programs() -> Vec<Item> {
         program("python3", Need::Metal, "brew install python"),
     ];
     let launcher = program("ccache", Need::Comfort, "brew install ccache");
+    items.push(match footprint::of(std::process::id()) {
+        Some(told) => Item::ok(
+            "footprint",
+            Need::Comfort,
+            format!(
+                "{:?} tells what a process holds: {} MiB here",
+                told.source,
+                told.bytes >> 20
+            ),
+        ),
+        None => Item::missing(
+            "footprint",
+            Need::Comfort,
+            "neither footprint nor vmmap nor ps tells what a process holds",
+            Mend::ByHand("xcode-select --install".to_owned()),
+        ),
+    });
     items.push(match on_path("sccache") {
         Some(path) if launcher.state != State::Ok => {
             Item::ok("ccache", Need::Comfort, path.display().to_string())

@@ -23,6 +23,11 @@ fn a_sound_mac_lacks_nothing() {
     let (ran, document) = examined("m2-max");
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(document["ready"], true);
+    let footprint = item(&document, "footprint");
+    assert!(
+        footprint["found"].as_str().unwrap().contains("1843 MiB"),
+        "{ran}"
+    );
     for id in [
         "chip",
         "macos",

@@ -316,7 +316,8 @@ fn prepare(question: &Question<'_>, side: Side) -> Vec<Command> {
         &[
             "cmake",
             "ninja",
-            "setuptools",
+            // later ones hand `develop` over to pip
+            "setuptools<80",
             "wheel",
             "pytest",
             "expecttest",
@@ -473,4 +474,113 @@ fn keep(question: &Question<'_>, side: Side) -> Command {
 /// The option of `cp` that shares blocks on file systems that can, else the one that keeps times.
 fn machine_copy(machine: &BuildMachine) -> &'static str {
     if machine.clones { "-c" } else { "-p" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(layout: Layout, version: &str, submodules: Submodules) -> Vec<Command> {
+        let version = version.parse().unwrap();
+        let places = Places {
+            root: "/b".into(),
+            layout,
+        };
+        let machine = BuildMachine {
+            cores: 8,
+            memory: Some(16 << 30),
+            free: None,
+            launcher: Some("ccache".to_owned()),
+            max_jobs: None,
+            clones: true,
+        };
+        plan(&Question {
+            tree: Path::new("/my tree"),
+            commit: "c0ffee",
+            version: &version,
+            differing: &["a.mm".to_owned(), "b.h".to_owned()],
+            submodules,
+            places: &places,
+            machine: &machine,
+        })
+    }
+
+    fn compiles(commands: &[Command]) -> Vec<&Command> {
+        let mut found = Vec::new();
+        found.extend(
+            commands
+                .iter()
+                .filter(|command| command.purpose == Purpose::Compile),
+        );
+        found
+    }
+
+    #[test]
+    fn one_folder_is_prepared_once_and_stock_is_kept_aside() {
+        let all = commands(Layout::Incremental, "2.6.0", Submodules::Present);
+        let count = |purpose| {
+            all.iter()
+                .filter(|command| command.purpose == purpose)
+                .count()
+        };
+        assert_eq!(count(Purpose::Submodules), 1);
+        assert_eq!(count(Purpose::Environment), 1);
+        assert_eq!(count(Purpose::Keep), 1);
+        let [stock, patched] = compiles(&all)[..] else {
+            panic!("two arms")
+        };
+        assert_eq!(stock.folder, patched.folder);
+        assert_eq!(stock.environment, patched.environment);
+        assert!(all[0].shell().contains("'/my tree'"), "{}", all[0].shell());
+    }
+
+    #[test]
+    fn folders_apart_share_nothing() {
+        let all = commands(Layout::Separate, "2.6.0", Submodules::Absent);
+        let count = |purpose| {
+            all.iter()
+                .filter(|command| command.purpose == purpose)
+                .count()
+        };
+        assert_eq!((count(Purpose::Submodules), count(Purpose::Keep)), (0, 0));
+        assert_eq!(count(Purpose::Environment), 2);
+        let [stock, patched] = compiles(&all)[..] else {
+            panic!("two arms")
+        };
+        assert_ne!(stock.folder, patched.folder);
+    }
+
+    #[test]
+    fn the_environment_fits_the_version_and_the_machine() {
+        let old = commands(Layout::Incremental, "2.6.0", Submodules::Absent);
+        let new = commands(Layout::Incremental, "2.9.0", Submodules::Absent);
+        let (old, new) = (compiles(&old)[0], compiles(&new)[0]);
+        assert_eq!(old.words[1..], ["setup.py", "develop"]);
+        assert_eq!(
+            new.words[1..],
+            [
+                "-m",
+                "pip",
+                "install",
+                "-e",
+                ".",
+                "-v",
+                "--no-build-isolation"
+            ]
+        );
+        assert_eq!(old.environment["MACOSX_DEPLOYMENT_TARGET"], "11.0");
+        assert_eq!(new.environment["MACOSX_DEPLOYMENT_TARGET"], "14.0");
+        for (key, value) in [
+            ("USE_MPS", "1"),
+            ("USE_CUDA", "0"),
+            ("USE_DISTRIBUTED", "1"),
+            ("BUILD_TEST", "0"),
+            ("MAX_JOBS", "8"),
+            ("CMAKE_CXX_COMPILER_LAUNCHER", "ccache"),
+            ("CMAKE_OBJCXX_COMPILER_LAUNCHER", "ccache"),
+            ("PYTORCH_BUILD_VERSION", "2.6.0+umpatch"),
+        ] {
+            assert_eq!(old.environment[key], value);
+        }
+    }
 }

@@ -154,3 +154,45 @@ fn ask(program: &'static str, arguments: &[&str]) -> Result<String, MetalError> 
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(gpu: &str) -> Machine {
+        Machine {
+            chip: "Apple M2 Max".to_owned(),
+            model: "Mac14,6".to_owned(),
+            memory: 32 << 30,
+            cores: 12,
+            macos: "15.1".to_owned(),
+            build: "24B83".to_owned(),
+            gpu: Gpu {
+                name: gpu.to_owned(),
+                cores: None,
+            },
+            power: Power::Battery,
+            thermal: Thermal::Limited { speed: 62 },
+        }
+    }
+
+    #[test]
+    fn a_paravirtual_gpu_is_never_hardware_and_a_rehearsal_stays_one() {
+        let real = machine("Apple M2 Max");
+        let virtual_machine = machine("Apple Paravirtual device");
+        assert_eq!(real.trust(Trust::Hardware), Trust::Hardware);
+        assert_eq!(virtual_machine.trust(Trust::Hardware), Trust::Paravirtual);
+        for machine in [real, virtual_machine] {
+            assert_eq!(machine.trust(Trust::Rehearsed), Trust::Rehearsed);
+        }
+    }
+
+    #[test]
+    fn power_and_heat_are_in_the_notes() {
+        let notes = machine("Apple M2 Max").notes().join("; ");
+        assert!(
+            notes.contains("battery") && notes.contains("62%"),
+            "{notes}"
+        );
+    }
+}

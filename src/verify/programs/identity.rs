@@ -44,6 +44,8 @@ impl Answer {
 pub(super) struct Wanted {
     arm: &'static str,
     package: PathBuf,
+    /// The folder that is installed for development: where it is not the package's, an install all the same, and ours.
+    tree: PathBuf,
     commit: String,
     /// Names of functions that its library holds.
     present: Vec<String>,
@@ -156,6 +158,7 @@ pub(super) fn wanted(sides: &Arms, built: &[Built; 2]) -> Result<[Wanted; 2], Fa
         Wanted {
             arm: arm.side.name(),
             package: arm.package.clone(),
+            tree: arm.tree.clone(),
             commit: arm.commit.clone(),
             present: own.iter().take(MOST_MARKS).cloned().collect(),
             absent: other.iter().take(MOST_MARKS).cloned().collect(),
@@ -260,13 +263,12 @@ pub(super) fn ask(
 pub(super) fn judge(answer: &Answer, wanted: &Wanted) -> Result<(), NotOurs> {
     let arm = wanted.arm;
     let below = |path: &Path| path.starts_with(&wanted.package);
-    if answer.installs.len() > 1 && answer.installs.iter().any(|install| !below(install)) {
-        // the arm's own folder and what leads to it count once; anything else is a second torch
-        if below(&answer.file) {
-            return Err(NotOurs::Several {
-                installs: answer.installs.clone(),
-            });
-        }
+    // what comes first is imported; a second torch that is no build of ours is found by whatever looks elsewhere
+    let foreign = |install: &PathBuf| !below(install) && !install.starts_with(&wanted.tree);
+    if below(&answer.file) && answer.installs.iter().any(foreign) {
+        return Err(NotOurs::Several {
+            installs: answer.installs.clone(),
+        });
     }
     if !answer.file.as_os_str().is_empty() && !below(&answer.file) {
         return Err(NotOurs::Elsewhere {
@@ -343,6 +345,7 @@ mod tests {
         Wanted {
             arm: "patched",
             package: "/b/tree".into(),
+            tree: "/b/tree".into(),
             commit: "c0ffee".to_owned(),
             present: vec!["insert_pending_buffer".to_owned()],
             absent: vec!["old_function".to_owned()],
@@ -370,11 +373,22 @@ mod tests {
     #[test]
     fn the_arm_s_own_build_is_accepted() {
         assert_eq!(judge(&ours(), &wanted()), Ok(()));
+        // kept aside, while the tree that it was built in is installed for development
+        let kept = Wanted {
+            package: "/b/kept/stock".into(),
+            ..wanted()
+        };
+        let answer = Answer {
+            file: "/b/kept/stock/torch/__init__.py".into(),
+            libraries: vec!["/b/kept/stock/torch/lib/libtorch_cpu.dylib".into()],
+            installs: vec!["/b/kept/stock/torch".into(), "/b/tree/torch".into()],
+            ..ours()
+        };
+        assert_eq!(judge(&answer, &kept), Ok(()));
     }
 
     #[test]
     fn anything_else_is_refused_by_what_is_wrong() {
-        let wheel: PathBuf = "/v/site-packages/torch/__init__.py".into();
         type Change = fn(&mut Answer);
         let cases: [(Change, &str); 10] = [
             (
@@ -417,7 +431,6 @@ mod tests {
             let error = judge(&answer, &wanted()).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        assert!(!wheel.starts_with("/b/tree"));
     }
 
     #[test]

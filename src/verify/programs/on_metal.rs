@@ -171,6 +171,16 @@ fn settings() -> Result<(), MetalError> {
     })
 }
 
+/// The variables of this process that PyTorch's MPS backend reads.
+fn environment_of_mps() -> String {
+    let mut all: Vec<String> = std::env::vars()
+        .filter(|(name, _)| name.starts_with("PYTORCH_") && name.contains("MPS"))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    all.sort();
+    all.join(" ")
+}
+
 /// What makes an interpreter import the arm's build.
 fn environment(built: &PyTorchArm) -> Vec<(OsString, OsString)> {
     vec![
@@ -224,6 +234,7 @@ impl Programs for OnMetal {
             ("torch", self.torch.clone()),
             ("sdk", self.tools.sdk.clone()),
             ("compiler", self.tools.version.clone()),
+            ("environment", environment_of_mps()),
         ] {
             parts.insert(name.to_owned(), value);
         }
