@@ -492,7 +492,9 @@ fn a_flaw_in_both_arms_is_no_pass() {
             .map(|step| change(step, 64.0 * MIB as f64))
             .collect()
     };
-    let rows: Vec<(&str, Vec<(f64, f64)>, &str)> = vec![
+    /// What the curve has, its samples, and the words that say so.
+    type Row = (&'static str, Vec<(f64, f64)>, &'static str);
+    let rows: Vec<Row> = vec![
         ("nothing", Vec::new(), "only 0 usable"),
         ("one sample", vec![(0.0, 64.0)], "only 1 usable"),
         (
