@@ -24,7 +24,8 @@ fn kinds(process: &Process) -> BTreeMap<String, Fault> {
         entry.bytes = entry.bytes.saturating_add(fault.bytes);
     }
     let ended = match &process.result.outcome {
-        Outcome::Ok | Outcome::Faulted | Outcome::Crashed { .. } => None,
+        Outcome::Ok | Outcome::Faulted => None,
+        Outcome::Crashed { .. } => Some("crash"),
         Outcome::OutOfMemory => Some("out-of-memory"),
         Outcome::TimedOut { .. } => Some("timed-out"),
         Outcome::Error { .. } => Some("unexpected-error"),
