@@ -15,6 +15,22 @@ fn ends(ran: &Ran, code: i32, words: &[&str]) {
     }
 }
 
+/// Nothing is held against the patches; whether memory grows, the few pairs of the recording are too noisy to tell.
+fn sound_but_undecided(report: &serde_json::Value) {
+    assert_eq!(
+        report["scenarios"][0]["relative"]["state"], "inconclusive",
+        "{report}"
+    );
+    for reason in report["reasons"].as_array().unwrap() {
+        assert_eq!(reason["verdict"], "inconclusive", "{report}");
+        let text = reason["text"].as_str().unwrap();
+        assert!(
+            text.contains("more pairs") || text.contains("rehearsal"),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn apply_and_verify_run_to_a_verdict_that_is_no_evidence() {
     let stage = Stage::on("m2-max");
@@ -27,16 +43,20 @@ fn apply_and_verify_run_to_a_verdict_that_is_no_evidence() {
     assert_eq!(report["trust"], "rehearsed");
     assert_eq!(report["verdict"], "inconclusive");
     assert_eq!(report["state"], "complete");
-    assert_eq!(report["scenarios"][0]["relative"]["state"], "ok");
+    sound_but_undecided(&report);
     assert!(report["tests"]["baseline"]["passed"].as_u64().unwrap() > 0);
     assert_eq!(report["tests"]["patched"]["failed"], 0);
     assert_eq!(report["fingerprint"]["parts"]["device"], "metal");
     assert_eq!(report["fingerprint"]["parts"]["chip"], "Apple M2 Max");
     let commits = ["baseline", "patched"].map(|arm| report["compared"][arm]["commit"].clone());
     assert_ne!(commits[0], commits[1]);
-    let only = report["reasons"].as_array().unwrap();
-    assert_eq!(only.len(), 1, "{ran}");
-    assert!(only[0]["text"].as_str().unwrap().contains("rehearsal"));
+    let reasons = report["reasons"].as_array().unwrap();
+    let said = |words: &str| {
+        reasons
+            .iter()
+            .any(|reason| reason["text"].as_str().unwrap().contains(words))
+    };
+    assert!(said("rehearsal"), "{ran}");
 
     let required = stage.verify(&["--require-hardware"]);
     assert_eq!(required.code, Some(3), "{required}");
@@ -211,11 +231,7 @@ fn a_process_that_the_system_ends_runs_again_and_then_is_named() {
     );
     let once = Stage::on("killed-once").verify(&[]);
     assert_eq!(once.json()["state"], "complete");
-    assert_eq!(
-        once.json()["scenarios"][0]["relative"]["state"],
-        "ok",
-        "{once}"
-    );
+    sound_but_undecided(&once.json());
 }
 
 #[test]
