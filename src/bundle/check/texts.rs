@@ -142,18 +142,11 @@ fn is_issue(text: &str) -> bool {
     }
 }
 
+/// Whether a word is an absolute path, or sets something to one.
 fn is_local(word: &str) -> bool {
-    [
-        "/home/",
-        "/root/",
-        "/Users/",
-        "/tmp/",
-        "/work/",
-        "/var/",
-        "/private/",
-    ]
-    .iter()
-    .any(|folder| word.contains(folder))
+    word.split(['=', ':', ',', '`', '"', '\'', '(', ')', '[', ']'])
+        .filter_map(|part| part.strip_prefix('/')?.split_once('/'))
+        .any(|(folder, _)| folder.starts_with(|first: char| first.is_alphanumeric()))
 }
 
 fn length_complaints(body: &str) -> Vec<String> {
@@ -233,6 +226,7 @@ mod tests {
             ("https://example.org/x", "links"),
             ("https://github.com.example.org/x", "links"),
             ("see /home/me/x", "links"),
+            ("set TMPDIR=/scratch/me/x first", "links"),
         ] {
             let body = good().replace("Fixes #12", fault);
             assert_eq!(failed(&body, Trust::Hardware), [name], "{fault}");
