@@ -2,7 +2,6 @@
 //! first gives the second and back, and a merge with what did not drift is the patch itself.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use similar::{Algorithm, DiffTag, capture_diff_slices, group_diff_ops};
 use umpatch::engine::fuzzing::{apply, merge};
 use umpatch::series::diff::Direction;
 use umpatch::series::parse::parse;
@@ -18,7 +17,6 @@ fn text(bytes: &[u8]) -> Vec<String> {
     if bytes.first().is_some_and(|byte| byte & 128 != 0) {
         // no newline at the end
         if let Some(last) = lines.last_mut() {
-            // the differ takes a lone carriage return for a line's end
             let cut = last.trim_end_matches(['\n', '\r']).to_owned();
             *last = if cut.is_empty() { "x".to_owned() } else { cut };
         }
@@ -26,51 +24,24 @@ fn text(bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// The diff of two texts by their lines, as git writes it.
-fn diff(before: &[String], after: &[String], context: usize) -> String {
-    let operations = capture_diff_slices(Algorithm::Myers, before, after);
-    let mut text = String::new();
-    for group in group_diff_ops(operations, context) {
-        // the ranges of a group's operations need not be in order
-        let span = |ranges: &mut dyn Iterator<Item = std::ops::Range<usize>>| {
-            let (mut start, mut end) = (usize::MAX, 0);
-            for range in ranges.filter(|range| !range.is_empty()) {
-                start = start.min(range.start);
-                end = end.max(range.end);
-            }
-            (start, end)
-        };
-        let range = |(start, end): (usize, usize), empty: usize| match start < end {
-            true => format!("{},{}", start + 1, end - start),
-            false => format!("{empty},0"),
-        };
-        let Some(first) = group.first() else { continue };
-        let old = span(&mut group.iter().map(|operation| operation.old_range()));
-        let new = span(&mut group.iter().map(|operation| operation.new_range()));
-        text.push_str(&format!(
-            "@@ -{} +{} @@\n",
-            range(old, first.old_range().start),
-            range(new, first.new_range().start)
-        ));
-        let mut put = |sign: char, lines: &[String]| {
-            for line in lines {
-                text.push(sign);
-                text.push_str(line);
-                if !line.ends_with('\n') {
-                    text.push_str("\n\\ No newline at end of file\n");
-                }
-            }
-        };
-        for operation in &group {
-            if operation.tag() == DiffTag::Equal {
-                put(' ', &before[operation.old_range()]);
-            } else {
-                put('-', &before[operation.old_range()]);
-                put('+', &after[operation.new_range()]);
-            }
-        }
-    }
-    text
+/// The patch of two texts, as libgit2 writes it.
+fn diff(before: &str, after: &str, context: u32) -> Vec<u8> {
+    let mut options = git2::DiffOptions::new();
+    options
+        .context_lines(context)
+        .interhunk_lines(0)
+        .force_text(true);
+    let path = Some(std::path::Path::new("f"));
+    git2::Patch::from_buffers(
+        before.as_bytes(),
+        path,
+        after.as_bytes(),
+        path,
+        Some(&mut options),
+    )
+    .and_then(|mut patch| patch.to_buf())
+    .unwrap_or_else(|error| panic!("no diff: {error}"))
+    .to_vec()
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -80,13 +51,15 @@ fuzz_target!(|bytes: &[u8]| {
     if before == after {
         return;
     }
-    let context = usize::from(bytes.first().copied().unwrap_or(3) >> 3 & 3);
-    let body = diff(&before, &after, context);
+    let context = u32::from(bytes.first().copied().unwrap_or(3) >> 3 & 3);
     let (before, after, drifted) = (before.concat(), after.concat(), drifted.concat());
-    let patch = format!("--- a/f\n+++ b/f\n{body}");
-    let patch = match parse(patch.as_bytes()) {
+    let patch = diff(&before, &after, context);
+    let patch = match parse(&patch) {
         Ok(patch) => patch,
-        Err(error) => panic!("a diff of ours is none: {error}\n{patch}"),
+        Err(error) => panic!(
+            "a diff of git's is none: {error}\n{}",
+            String::from_utf8_lossy(&patch)
+        ),
     };
     let change = &patch.files[0];
     let kept = !before.is_empty() && !after.is_empty();

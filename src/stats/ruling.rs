@@ -151,15 +151,15 @@ fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
     let differences: Vec<f64> = contrasts.iter().map(|pair| pair.difference).collect();
     let looked = sequential::looked_at(contrasts.len());
     if looked > 0 {
-        let seen = Noise::around_center(&differences);
-        // measured on equal arms where that was done, else from these pairs: their center does not matter
-        let noise = match repeats {
-            Repeats::Within(noise) => Some(*noise),
-            Repeats::Exactly | Repeats::Unknown => seen,
+        // what these pairs show around their center, wherever that is
+        let seen = Noise::around_center(&differences)
+            .map_or(f64::INFINITY, |noise| noise.detectable(looked));
+        // equal arms may repeat themselves where arms that differ do not: they never make it quieter than it is seen to be
+        let known = match repeats {
+            Repeats::Within(noise) => noise.detectable(looked),
+            Repeats::Exactly | Repeats::Unknown => 0.0,
         };
-        return noise
-            .map_or(f64::INFINITY, |noise| noise.detectable(looked))
-            .max(floor(contrasts));
+        return seen.max(known).max(floor(contrasts));
     }
     let alone: Vec<f64> = contrasts
         .iter()
@@ -187,6 +187,18 @@ fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn silent_equal_arms_do_not_silence_what_the_pairs_show() {
+        let silent = Repeats::Within(Noise::of(&[0.0; 8]).unwrap());
+        let pairs = [-4e5, 1e5, 5e5, -2e5, 3e5, -1e5, 2e5, -3e5].map(pair);
+        let found = rule(&pairs, 7e3, &silent);
+        assert_eq!(
+            (found.ruling, found.basis),
+            (Ruling::Undecided, Basis::Noise)
+        );
+        assert!(found.detectable > 4e5, "{found:?}");
+    }
 
     fn pair(difference: f64) -> Contrast {
         Contrast {

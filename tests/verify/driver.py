@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -32,8 +33,12 @@ def main(arguments):
     time.sleep(float(os.environ.get("PAUSE", "0")))
     say(event="begin", schema="umpatch.driver/1", scenario=options["--scenario"], seed=seed, steps=steps, settings={})
     peak = waits = made = 0
+    chance = random.Random(f"{seed} {os.environ.get('SALT')}")
+    drift = 0.0
     for step in range(steps):
-        level = 64 + (26 * step if behaviour == "leak" else 0)
+        drift += chance.gauss(0, 1) if behaviour == "drift" else 0
+        level = 64 + (26 * step if behaviour == "leak" else 0) + int(max(drift, -60))
+        made += behaviour == "drift"
         if behaviour == "leak" or behaviour == "never-cache" or step == 0:
             made += 20
         waits += behaviour == "wait"

@@ -1,5 +1,7 @@
 //! `umpatch verify` from end to end, on stand-in drivers whose behaviour is known.
 #![allow(clippy::unwrap_used, clippy::panic)]
+mod baselines;
+mod pairs;
 mod sandbox;
 
 use sandbox::{Ran, Sandbox, lasting, started_until};

@@ -73,6 +73,7 @@ impl Sandbox {
             .args(arguments)
             .current_dir(self.folder.path())
             .env("UMPATCH_CACHE", self.path("cache"))
+            .env("UMPATCH_DATA", self.path("data"))
             .stdin(Stdio::null());
         command
     }
