@@ -5,7 +5,8 @@ use super::files::{Files, Found};
 use super::load::{self, Source};
 use super::plan::{Fate, Plan, differences, plan};
 use super::preimages::PreImages;
-use super::record::{AppliedPatch, FileVersions, Form, HeadAt, Record, SCHEMA};
+use super::record::{AppliedPatch, FileVersions, Form, HeadAt, RECORD, Record, SCHEMA};
+use super::stop::Ahead;
 use super::survey::{Against, ends, survey};
 use super::switch::{IndexPolicy, Recovered, Step, Switch, recover, take_back};
 use super::{EngineError, history, locate, stop};
@@ -139,7 +140,7 @@ pub(super) fn apply_or_stop(
     series: &Series,
     selected: &[&Patch],
 ) -> Result<Applied, EngineError> {
-    let mut conflict = match apply_patches(checkout, options, series, selected) {
+    let mut conflict = match apply_patches(checkout, options, series, selected, None) {
         Err(EngineError::Conflict(conflict)) => conflict,
         other => return other,
     };
@@ -151,12 +152,13 @@ pub(super) fn apply_or_stop(
     Err(EngineError::Conflict(conflict))
 }
 
-/// Applies what is missing of the selected patches.
+/// Applies what is missing of the selected patches, and notes what the command does next.
 pub(super) fn apply_patches(
     checkout: &Checkout,
     options: &ApplyOptions,
     series: &Series,
     selected: &[&Patch],
+    ahead: Option<Ahead>,
 ) -> Result<Applied, EngineError> {
     let (home, head) = checkout.head()?;
     match current_record(checkout, &home, head)? {
@@ -164,8 +166,8 @@ pub(super) fn apply_patches(
             stopped: Some(stopped),
             ..
         }) => Err(EngineError::Stopped(stopped.patch)),
-        Some(record) => extend(checkout, &record, head, series, selected),
-        None => fresh(checkout, home, head, series, selected, options),
+        Some(record) => extend(checkout, &record, head, series, selected, ahead),
+        None => fresh(checkout, home, head, series, selected, options, ahead),
     }
 }
 
@@ -200,18 +202,18 @@ pub fn resume(root: &std::path::Path, how: Resume) -> Result<Resumed, EngineErro
         Resume::Continue => recover(&checkout)?,
         Resume::Abort => take_back(&checkout)?,
     };
-    let record = checkout.state.record()?;
-    let stopped = record.as_ref().and_then(|record| record.stopped.clone());
-    let (Some(record), Some(stopped)) = (record, stopped) else {
+    let Some(record) = checkout.state.record()? else {
         return Ok(Resumed::Recovered(recovered));
     };
-    match how {
-        Resume::Continue => {
-            let applied = stop::finish(&checkout, &record, &stopped)?;
-            Ok(Resumed::Applied(Box::new(applied)))
-        }
-        Resume::Abort => {
-            stop::abandon(&checkout, &record, &stopped)?;
+    let applied = |applied| Ok(Resumed::Applied(Box::new(applied)));
+    match (how, &record.stopped, &record.ahead) {
+        (_, None, None) => Ok(Resumed::Recovered(recovered)),
+        (Resume::Continue, Some(stopped), _) => applied(stop::finish(&checkout, &record, stopped)?),
+        (Resume::Continue, None, Some(ahead)) => applied(stop::go_on(&checkout, &record, ahead)?),
+        (Resume::Abort, stopped, _) => {
+            if let Some(stopped) = stopped {
+                stop::abandon(&checkout, &record, stopped)?;
+            }
             let undone = super::unapply::take_out(&checkout, recovered)?;
             Ok(Resumed::Abandoned(Box::new(undone)))
         }
@@ -243,6 +245,7 @@ fn fresh(
     series: &Series,
     selected: &[&Patch],
     options: &ApplyOptions,
+    ahead: Option<Ahead>,
 ) -> Result<Applied, EngineError> {
     let mut pre_images = PreImages::new(Some(checkout.repository.path()));
     let plan = plan(checkout, head, series, selected, &mut pre_images)?;
@@ -275,6 +278,7 @@ fn fresh(
         patches: applied_patches(&plan, options.form),
         files: plan.files.clone(),
         stopped: None,
+        ahead: ahead.clone(),
     };
     let why = format!("umpatch: apply {}", series.name);
     let before = checkout.state.record()?;
@@ -329,6 +333,7 @@ pub(super) fn begin(
     head: Oid,
     series: &Series,
     options: &ApplyOptions,
+    ahead: Ahead,
 ) -> Result<Record, EngineError> {
     let branch = branch_name(series, options)?;
     let tip = checkout.reference(&branch)?;
@@ -346,6 +351,7 @@ pub(super) fn begin(
         patches: Vec::new(),
         files: Vec::new(),
         stopped: None,
+        ahead: Some(ahead),
     };
     let keep = Step {
         before: IndexPolicy::Keep,
@@ -377,6 +383,7 @@ fn extend(
     head: Oid,
     series: &Series,
     selected: &[&Patch],
+    ahead: Option<Ahead>,
 ) -> Result<Applied, EngineError> {
     let parse = |id: &str| Oid::from_str(id).map_err(EngineError::git("read the record"));
     for applied in &record.patches {
@@ -423,6 +430,12 @@ fn extend(
         applied.branch = short(&record.home);
     }
     if missing.is_empty() {
+        if ahead.is_none() && record.ahead.is_some() {
+            // what was cut off is no longer asked for
+            let mut done = record.clone();
+            done.ahead = None;
+            checkout.state.write(RECORD, &done)?;
+        }
         return Ok(applied);
     }
     if head.to_string() != record.head {
@@ -455,6 +468,7 @@ fn extend(
         }
     };
     let mut after = record.clone();
+    after.ahead = ahead;
     after.patches.extend(applied_patches(&plan, record.form));
     after.tree = plan.tree.to_string();
     let touched: BTreeSet<TreePath> = record

@@ -1,6 +1,6 @@
 //! What umpatch remembers of a tree: where the patches were applied, onto what, and how to get back. Kept beside the
 //! repository's own state, never in the work tree.
-use super::stop::Stopped;
+use super::stop::{Ahead, Stopped};
 use super::{EngineError, fault};
 use crate::series::diff::Mode;
 use crate::series::{PatchId, SeriesName, TreePath};
@@ -75,6 +75,9 @@ pub(super) struct Record {
     /// The patch whose conflict waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stopped: Option<Stopped>,
+    /// What the command that wrote this had still to do: it takes more than one step, and may be cut off between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ahead: Option<Ahead>,
 }
 
 /// The schema name of [`Record`].

@@ -517,6 +517,17 @@ impl Present {
                 paths.join(", ")
             ));
         }
+        let ahead = self
+            .record
+            .as_ref()
+            .and_then(|record| record.ahead.as_ref());
+        if let Some(ahead) = ahead {
+            let left: Vec<&str> = ahead.patches.iter().map(PatchId::as_str).collect();
+            notes.push(format!(
+                "an earlier umpatch was cut off before {}: umpatch apply --continue, or --abort",
+                left.join(", ")
+            ));
+        }
         notes
     }
 

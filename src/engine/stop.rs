@@ -31,6 +31,14 @@ pub(super) struct Stopped {
     pub(super) marked: Vec<TreePath>,
 }
 
+/// What a command has still to do after a step that may be its last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ahead {
+    /// The patches that are not applied yet.
+    pub(super) patches: Vec<PatchId>,
+    source: Source,
+}
+
 /// Applies the patches before the one that conflicts, and leaves its change with markers in the work tree.
 pub(super) fn stop(
     checkout: &Checkout,
@@ -47,11 +55,15 @@ pub(super) fn stop(
     let Some((patch, remaining)) = rest.split_first() else {
         return Ok(());
     };
-    apply::apply_patches(checkout, options, series, before)?;
+    let ahead = Ahead {
+        patches: rest.iter().map(|patch| patch.id.clone()).collect(),
+        source: options.source.clone(),
+    };
+    apply::apply_patches(checkout, options, series, before, Some(ahead.clone()))?;
     let (home, head) = checkout.head()?;
     let record = match apply::current_record(checkout, &home, head)? {
         Some(record) => record,
-        None => apply::begin(checkout, home, head, series, options)?,
+        None => apply::begin(checkout, home, head, series, options, ahead)?,
     };
     let head = checkout.head()?.1;
     let tree = checkout.tree_of(head)?;
@@ -77,6 +89,7 @@ pub(super) fn stop(
     }
     let files = survey(checkout, &versions, Against::IndexAndFiles)?;
     let mut after = record.clone();
+    after.ahead = None;
     after.stopped = Some(Stopped {
         patch: patch.id.clone(),
         remaining: remaining.iter().map(|patch| patch.id.clone()).collect(),
@@ -147,6 +160,10 @@ pub(super) fn finish(
     let files = differences(checkout, tree, resolved, touched)?;
     let mut after = record.clone();
     after.stopped = None;
+    after.ahead = (!stopped.remaining.is_empty()).then(|| Ahead {
+        patches: stopped.remaining.clone(),
+        source: stopped.source.clone(),
+    });
     after.head = commit.unwrap_or(head).to_string();
     after.tree = resolved.to_string();
     after.patches.push(AppliedPatch {
@@ -192,20 +209,48 @@ pub(super) fn finish(
         switch.branch = Some((branch.clone(), step));
     }
     switch.run(checkout)?;
+    let applied = checkout.state.record()?.unwrap_or_else(|| record.clone());
+    rest(
+        checkout,
+        &applied,
+        &series,
+        &stopped.source,
+        &stopped.remaining,
+    )
+}
+
+/// Does what a command that was cut off between two steps had still to do.
+pub(super) fn go_on(
+    checkout: &Checkout,
+    record: &Record,
+    ahead: &Ahead,
+) -> Result<Applied, EngineError> {
+    let head = checkout.head()?.1;
+    let recognition = locate::recognise(&checkout.objects(checkout.tree_of(head)?));
+    let series = load::series(&ahead.source, &recognition)?;
+    rest(checkout, record, &series, &ahead.source, &ahead.patches)
+}
+
+/// Applies the patches that are left on top of those of a record.
+fn rest(
+    checkout: &Checkout,
+    record: &Record,
+    series: &Series,
+    source: &Source,
+    left: &[PatchId],
+) -> Result<Applied, EngineError> {
     let options = ApplyOptions {
-        source: stopped.source.clone(),
+        source: source.clone(),
         selection: super::Selection::All,
         form: record.form,
         branch: record.branch.as_deref().map(apply::short_name),
         conflicts: apply::Conflicts::Mark,
     };
     let wanted = |patch: &&Patch| {
-        stopped.remaining.contains(&patch.id)
-            || patch.id == stopped.patch
-            || record.patches.iter().any(|applied| applied.id == patch.id)
+        left.contains(&patch.id) || record.patches.iter().any(|applied| applied.id == patch.id)
     };
     let selected: Vec<&Patch> = series.patches.iter().filter(wanted).collect();
-    apply::apply_or_stop(checkout, &options, &series, &selected)
+    apply::apply_or_stop(checkout, &options, series, &selected)
 }
 
 /// Brings the files of the conflict back to what is committed. What a person made of them is kept beside the record.
@@ -247,6 +292,14 @@ pub(super) fn abandon(
     }
     let mut after = record.clone();
     after.stopped = None;
+    // the patches go next; cut off before that, the conflict is there to be come back to
+    after.ahead = Some(Ahead {
+        patches: std::iter::once(&stopped.patch)
+            .chain(&stopped.remaining)
+            .cloned()
+            .collect(),
+        source: stopped.source.clone(),
+    });
     let both = Step {
         before: IndexPolicy::Update,
         after: IndexPolicy::Update,

@@ -153,3 +153,84 @@ fn a_branch_that_was_reset_to_its_base_is_no_dead_end() {
     lab.unapply();
     assert_eq!(lab.snapshot().contents(), before.contents());
 }
+
+/// Runs a command that is killed at each of its writes in turn, on copies of a lab, until it gets through; `check` looks at
+/// what each kill left. Gives how many kills there were.
+fn killed_at_each_step(
+    start: &Lab,
+    command: impl Fn(&Lab) -> assert_cmd::Command,
+    ends: i32,
+    mut check: impl FnMut(&Lab, u32),
+) -> u32 {
+    for step in 1..400 {
+        let lab = start.copy();
+        let status = command(&lab)
+            .env("UMPATCH_FAULT_STEP", step.to_string())
+            .output()
+            .unwrap()
+            .status;
+        if std::os::unix::process::ExitStatusExt::signal(&status) != Some(9) {
+            assert_eq!(status.code(), Some(ends), "step {step}");
+            return step - 1;
+        }
+        check(&lab, step);
+    }
+    panic!("too many steps");
+}
+
+#[test]
+fn a_stop_at_a_conflict_survives_a_kill_at_every_step() {
+    let start = conflicting();
+    start.write("README.md", "edited by the user\n");
+    let base = start.snapshot().contents();
+    let marked = ["apply", "--conflict-markers"];
+    let stopped = start.copy();
+    stopped.with_series(&marked).assert().code(4);
+    let waiting = stopped.snapshot().contents();
+    let command = |lab: &Lab| lab.with_series(&marked);
+    let kills = killed_at_each_step(&start, command, 4, |lab, step| {
+        let what = format!("killed at step {step}");
+        if step % 2 == 0 {
+            // it stops there again, or stands there already
+            let code = lab.with_series(&marked).output().unwrap().status.code();
+            assert!(matches!(code, Some(4 | 2)), "{what}, then again: {code:?}");
+            let now = lab.snapshot().contents();
+            assert!(now == waiting, "{what}, then again");
+        }
+        lab.umpatch(&["apply", "--abort"]).assert().success();
+        let now = lab.snapshot().contents();
+        assert!(now == base, "{what}, then --abort");
+    });
+    assert!(kills > 20, "only {kills} steps: the faults are not reached");
+}
+
+#[test]
+fn a_resolved_conflict_survives_a_kill_at_every_step() {
+    let start = conflicting();
+    start.write("README.md", "edited by the user\n");
+    let base = start.snapshot().contents();
+    start
+        .with_series(&["apply", "--conflict-markers"])
+        .assert()
+        .code(4);
+    let text = start.read(HEADER);
+    let (before, rest) = text.split_once("<<<<<<< tree\n").unwrap();
+    let (_, after) = rest.split_once(">>>>>>> patch second\n").unwrap();
+    start.write(HEADER, &format!("{before}// tail drei\n{after}"));
+    let done = start.copy();
+    done.umpatch(&["apply", "--continue"]).assert().success();
+    let result = done.snapshot().contents();
+    for (command, end) in [("--continue", &result), ("--abort", &base)] {
+        let run = |lab: &Lab| lab.umpatch(&["apply", command]);
+        let kills = killed_at_each_step(&start, run, 0, |lab, step| {
+            let (next, end) = match step % 2 {
+                0 => (command, end),
+                _ => ("--abort", &base),
+            };
+            lab.umpatch(&["apply", next]).assert().success();
+            let now = lab.snapshot().contents();
+            assert!(now == *end, "{command} killed at step {step}, then {next}");
+        });
+        assert!(kills > 10, "{command}: only {kills} steps");
+    }
+}
