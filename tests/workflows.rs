@@ -83,16 +83,24 @@ fn read(path: &Path) -> Value {
 
 /// The steps with a `run` in jobs or in a composite action.
 fn shell_steps(document: &Value) -> Vec<String> {
-    let mut texts = Vec::new();
+    run_steps(document)
+        .into_iter()
+        .map(|step| step["run"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn run_steps(document: &Value) -> Vec<&Value> {
     let mut lists: Vec<&Value> = Vec::new();
     if let Some(jobs) = document.get("jobs").and_then(Value::as_mapping) {
         lists.extend(jobs.values().filter_map(|job| job.get("steps")));
     }
     lists.extend(document.get("runs").and_then(|runs| runs.get("steps")));
-    for step in lists.into_iter().filter_map(Value::as_sequence).flatten() {
-        texts.extend(step.get("run").and_then(Value::as_str).map(str::to_owned));
-    }
-    texts
+    lists
+        .into_iter()
+        .filter_map(Value::as_sequence)
+        .flatten()
+        .filter(|step| step.get("run").is_some_and(Value::is_string))
+        .collect()
 }
 
 /// Expressions are put in by GitHub before the shell sees the text: in their place something that a shell takes.
@@ -538,4 +546,148 @@ fn archives_and_manual_pages_are_made() {
         commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()),
         "{text}"
     );
+}
+
+/// A script of `ci/steps` in a checkout of its own, with the read-me and what else a release holds.
+fn checkout_with(runner: &Runner, script: &str) -> PathBuf {
+    let checkout = runner.path("checkout");
+    std::fs::create_dir_all(checkout.join("ci/steps")).unwrap();
+    for name in [script, "README.md", "CHANGELOG.md", "LICENSE"] {
+        std::fs::copy(root().join(name), checkout.join(name)).unwrap();
+    }
+    checkout
+}
+
+#[test]
+fn a_release_archive_holds_the_program_its_pages_and_a_true_checksum() {
+    let runner = Runner::new();
+    let checkout = checkout_with(&runner, "ci/steps/archive.sh");
+    // where a build for another target lies, and where one for this machine does
+    for place in ["target/release", "target/aarch64-apple-darwin/release"] {
+        let program = checkout.join(place).join("umpatch");
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_umpatch"), &program).unwrap();
+        let script = checkout.join("ci/steps/archive.sh");
+        let ended = runner.step(
+            script.to_str().unwrap(),
+            &[("TARGET", "aarch64-apple-darwin"), ("TAG", "v9.9.9")],
+        );
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        let name = "umpatch-v9.9.9-aarch64-apple-darwin";
+        assert_eq!(
+            ended.outputs["archive"],
+            format!("target/dist/{name}.tar.gz")
+        );
+        let dist = checkout.join("target/dist");
+        let checked = Command::new("sha256sum")
+            .args(["--check", &format!("{name}.tar.gz.sha256")])
+            .current_dir(&dist)
+            .output()
+            .unwrap();
+        assert!(checked.status.success(), "{}", said(&checked));
+        let listed = Command::new("tar")
+            .args(["-tzf", &format!("{name}.tar.gz")])
+            .current_dir(&dist)
+            .output()
+            .unwrap();
+        let listed = said(&listed);
+        for file in [
+            "umpatch",
+            "README.md",
+            "CHANGELOG.md",
+            "LICENSE",
+            "man/umpatch.1",
+            "man/umpatch-verify.1",
+            "completions/umpatch.zsh",
+        ] {
+            assert!(
+                listed.lines().any(|line| line == format!("{name}/{file}")),
+                "{file} in {listed}"
+            );
+        }
+        std::fs::remove_file(program).unwrap();
+    }
+}
+
+#[test]
+fn an_installed_umpatch_is_on_the_path_of_later_steps() {
+    let runner = Runner::new();
+    let checkout = checkout_with(&runner, "ci/steps/install.sh");
+    // `ci/test` runs the same script with the real cargo
+    runner.program(
+        "cargo",
+        "#!/bin/sh\necho \"cargo $*\" >> \"$CALLS\"\nfor word; do root=$word; done\nmkdir -p \"$root/bin\"\ncp \"$BUILT\" \"$root/bin/umpatch\"\n",
+    );
+    let script = checkout.join("ci/steps/install.sh");
+    let ended = runner.step(
+        script.to_str().unwrap(),
+        &[("BUILT", env!("CARGO_BIN_EXE_umpatch"))],
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    assert!(ended.said.contains("umpatch 0."), "{}", ended.said);
+    assert!(
+        runner.calls().contains("cargo install --locked --path ."),
+        "{}",
+        runner.calls()
+    );
+    let added = std::fs::read_to_string(runner.path("paths")).unwrap();
+    assert!(Path::new(added.trim()).join("umpatch").is_file(), "{added}");
+}
+
+#[test]
+fn the_short_steps_of_the_workflows_run() {
+    let mut ran = 0;
+    let mut documents = workflows();
+    documents.push(root().join("ci/action/action.yml"));
+    for path in documents {
+        for step in run_steps(&read(&path)) {
+            let text = step["run"].as_str().unwrap();
+            // the scripts have tests of their own, `ci/test` is what runs these
+            if text.contains("/steps/") || text.contains("ci/test") {
+                continue;
+            }
+            let runner = Runner::new();
+            for name in ["apt-get", "brew", "gh", "git", "cargo"] {
+                runner.program(
+                    name,
+                    &format!("#!/bin/sh\necho \"{name} $*\" >> \"$CALLS\"\n"),
+                );
+            }
+            let script = runner.path("step.sh");
+            std::fs::write(&script, without_expressions(text)).unwrap();
+            let mut environment = vec![
+                ("SHARDS".to_owned(), "[1, 2, 3]".to_owned()),
+                ("SHARD".to_owned(), "2".to_owned()),
+                ("GITHUB_WORKSPACE".to_owned(), "/workspace".to_owned()),
+            ];
+            if let Some(own) = step.get("env").and_then(Value::as_mapping) {
+                let known: Vec<String> = environment.iter().map(|(key, _)| key.clone()).collect();
+                environment.extend(own.iter().filter_map(|(key, value)| {
+                    let key = key.as_str()?.to_owned();
+                    let value = without_expressions(value.as_str()?);
+                    (!known.contains(&key)).then_some((key, value))
+                }));
+            }
+            let environment: Vec<(&str, &str)> = environment
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect();
+            let ended = runner.step(script.to_str().unwrap(), &environment);
+            assert_eq!(
+                ended.code,
+                Some(0),
+                "{}: {text}\n{}",
+                path.display(),
+                ended.said
+            );
+            let called = !runner.calls().is_empty();
+            match text.contains("GITHUB_OUTPUT") {
+                true => assert_eq!(ended.outputs["shard"], "2/3"),
+                // the one that looks at a hosted runner's device needs the program that was built there
+                false => assert!(called || text.contains("|| true"), "{text} did nothing"),
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran >= 8, "only {ran}");
 }

@@ -66,6 +66,16 @@ impl Noise {
         })
     }
 
+    /// The standard deviation as it was seen around a center of the same pairs, without what [`Self::deviation`] adds for the
+    /// chance that few pairs were quiet ones.
+    #[must_use]
+    pub fn observed(&self) -> f64 {
+        let freedom = self.pairs.saturating_sub(1).max(1) as f64;
+        let lower =
+            ChiSquared::new(freedom).map_or(freedom, |chi| chi.inverse_cdf(1.0 - CONFIDENCE));
+        self.deviation * (lower / freedom).sqrt()
+    }
+
     /// The smallest growth that is found with a chance of 95% after so many pairs; infinite before the first look.
     #[must_use]
     pub fn detectable(&self, pairs: usize) -> f64 {
@@ -97,6 +107,13 @@ mod tests {
     fn normal(random: &mut fastrand::Rng) -> f64 {
         let (first, second) = (1.0 - random.f64(), random.f64());
         (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
+    }
+
+    #[test]
+    fn what_was_seen_is_the_plain_deviation() {
+        let noise = Noise::around_center(&[1.0, -1.0, 1.0, -1.0, 0.0]).unwrap();
+        assert!((noise.observed() - 1.0).abs() < 1e-9, "{noise:?}");
+        assert!(noise.deviation > 2.0);
     }
 
     #[test]

@@ -152,14 +152,17 @@ fn detectable(contrasts: &[Contrast], repeats: &Repeats) -> f64 {
     let looked = sequential::looked_at(contrasts.len());
     if looked > 0 {
         // what these pairs show around their center, wherever that is
-        let seen = Noise::around_center(&differences)
-            .map_or(f64::INFINITY, |noise| noise.detectable(looked));
-        // equal arms may repeat themselves where arms that differ do not: they never make it quieter than it is seen to be
-        let known = match repeats {
-            Repeats::Within(noise) => noise.detectable(looked),
-            Repeats::Exactly | Repeats::Unknown => 0.0,
+        let seen = Noise::around_center(&differences);
+        let at = |noise: Noise| noise.detectable(looked);
+        let stated = match (repeats, seen) {
+            // equal arms may repeat themselves where arms that differ do not: then what is seen counts
+            (Repeats::Within(known), Some(seen)) if seen.observed() > known.deviation => {
+                at(seen).max(at(*known))
+            }
+            (Repeats::Within(known), _) => at(*known),
+            (Repeats::Exactly | Repeats::Unknown, seen) => seen.map_or(f64::INFINITY, at),
         };
-        return seen.max(known).max(floor(contrasts));
+        return stated.max(floor(contrasts));
     }
     let alone: Vec<f64> = contrasts
         .iter()
