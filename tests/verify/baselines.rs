@@ -149,3 +149,43 @@ fn names_that_leave_the_store_are_refused() {
     }
     assert!(names(&sandbox).is_empty());
 }
+
+#[test]
+fn parts_are_balanced_by_a_kept_run_as_by_its_folder() {
+    let sandbox = Sandbox::new();
+    let folder = run(&sandbox, "clean", &["--scenario", "copies"]);
+    command(&sandbox, &["record", &folder, "--name", "known"]);
+    let part = |durations: &str, place: &str| {
+        let place = sandbox.path(place);
+        let ran = sandbox.compare(
+            "clean",
+            "clean",
+            &[
+                "--shard",
+                "1/2",
+                "--durations",
+                durations,
+                "--run-folder",
+                place.to_str().unwrap(),
+            ],
+        );
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let scenarios = ran.json()["scenarios"].clone();
+        scenarios
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|scenario| scenario["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let by_folder = part(&folder, "by-folder");
+    assert_eq!(by_folder.len(), 1);
+    assert_eq!(part("known", "by-name"), by_folder);
+    let unknown = sandbox.compare(
+        "clean",
+        "clean",
+        &["--shard", "1/2", "--durations", "nobody"],
+    );
+    assert_eq!(unknown.code, Some(2), "{unknown}");
+    assert!(unknown.err.contains("nobody"), "{unknown}");
+}
