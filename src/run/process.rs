@@ -81,6 +81,26 @@ impl Finished {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
+    /// Adds what a program was called with, and all that it said, to a file of such entries.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn append_to(&self, log: &std::path::Path, program: &Program) -> std::io::Result<()> {
+        use std::io::Write;
+        let entry = format!(
+            "$ {}\n{}{}[{}]\n\n",
+            program.display(),
+            self.text(),
+            String::from_utf8_lossy(&self.stderr),
+            self.status
+        );
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .and_then(|mut file| file.write_all(entry.as_bytes()))
+    }
+
     /// The last lines of standard error, for a message.
     #[must_use]
     pub fn tail(&self, lines: usize) -> String {

@@ -169,7 +169,6 @@ struct Git<'a> {
 
 impl Git<'_> {
     fn run(&self, arguments: &[&str]) -> Result<Finished, UpstreamError> {
-        use std::io::Write;
         let program = Program::new("git")
             .args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"])
             .args(arguments.iter().copied())
@@ -178,18 +177,8 @@ impl Git<'_> {
             .env("GIT_TERMINAL_PROMPT", "0")
             .limit(PATIENCE);
         let finished = program.run()?;
-        let entry = format!(
-            "$ {}\n{}{}[{}]\n\n",
-            program.display(),
-            finished.text(),
-            String::from_utf8_lossy(&finished.stderr),
-            finished.status
-        );
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.log)
-            .and_then(|mut file| file.write_all(entry.as_bytes()))
+        finished
+            .append_to(self.log, &program)
             .map_err(UpstreamError::storage("write", self.log))?;
         Ok(finished)
     }

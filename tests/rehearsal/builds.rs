@@ -1,6 +1,7 @@
 //! The full build of both arms, with a toolchain that behaves as recorded.
 use super::ends;
-use super::stage::{Ran, Stage};
+use super::ran::Ran;
+use super::stage::Stage;
 use serde_json::Value;
 
 fn objects(document: &Value) -> Vec<Option<u64>> {

@@ -1,5 +1,6 @@
 //! `umpatch doctor` on a Mac: what is there, what is wrong, and the command that mends it.
-use super::stage::{Ran, Stage};
+use super::ran::Ran;
+use super::stage::Stage;
 use serde_json::Value;
 
 fn examined(machine: &'static str) -> (Ran, Value) {

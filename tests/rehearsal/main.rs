@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod builds;
 mod doctor;
+#[path = "../support/ran.rs"]
+mod ran;
 mod stage;
 
-use stage::{Ran, Stage, git, machines};
+use ran::Ran;
+use stage::{Stage, git, machines};
 
 /// The exit status, and words that the message or its hints have to have.
 fn ends(ran: &Ran, code: i32, words: &[&str]) {

@@ -1,7 +1,7 @@
 //! A small checkout with the allocator of 2.6.0, a cache, and a Mac that answers from recordings.
-use serde_json::Value;
+use super::ran::Ran;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// What of PyTorch's tree these tests need.
@@ -17,38 +17,6 @@ const KEPT: [&str; 6] = [
 pub struct Stage {
     folder: tempfile::TempDir,
     machine: &'static str,
-}
-
-pub struct Ran {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
-impl Ran {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
-    }
-}
-
-impl std::fmt::Display for Ran {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "exit {:?}\n{}\n{}",
-            self.code, self.out, self.err
-        )
-    }
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
 }
 
 pub fn machines() -> PathBuf {

@@ -1,10 +1,13 @@
 //! A run shared by several machines: its parts, put together, say what one machine says.
 #![allow(clippy::unwrap_used, clippy::panic)]
+#[path = "../support/ran.rs"]
+mod ran;
 #[path = "../verify/sandbox.rs"]
 #[allow(dead_code)]
 mod sandbox;
 
-use sandbox::{Ran, Sandbox};
+use ran::Ran;
+use sandbox::Sandbox;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

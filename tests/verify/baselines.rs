@@ -1,5 +1,6 @@
 //! `umpatch baseline` from end to end: runs are kept, listed, carried, compared, and refused where they are not comparable.
-use crate::sandbox::{Ran, Sandbox};
+use crate::ran::Ran;
+use crate::sandbox::Sandbox;
 use std::process::Stdio;
 
 fn command(sandbox: &Sandbox, arguments: &[&str]) -> Ran {

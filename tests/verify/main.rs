@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 mod baselines;
 mod pairs;
+#[path = "../support/ran.rs"]
+mod ran;
 mod sandbox;
 
-use sandbox::{Ran, Sandbox, lasting, started_until};
+use ran::Ran;
+use sandbox::{Sandbox, lasting, started_until};
 use serde_json::Value;
 
 fn decisive(ran: &Ran) -> String {

@@ -1,5 +1,6 @@
 //! How many pairs run: `--detect`, `--budget` and `--equal-arms`, on stand-in drivers with known noise.
-use crate::sandbox::{Ran, Sandbox};
+use crate::ran::Ran;
+use crate::sandbox::Sandbox;
 use std::time::Duration;
 
 /// Two arms whose memory wanders by a MiB a step, each in its own way.

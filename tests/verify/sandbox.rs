@@ -1,42 +1,11 @@
 //! A cache of its own, stand-in drivers, and the binary run on them.
+use crate::ran::Ran;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 pub struct Sandbox {
     folder: tempfile::TempDir,
-}
-
-pub struct Ran {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
-impl Ran {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
-    }
-}
-
-impl std::fmt::Display for Ran {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "exit {:?}\n{}\n{}",
-            self.code, self.out, self.err
-        )
-    }
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
 }
 
 impl Sandbox {

@@ -18,20 +18,9 @@ impl Log {
     }
 
     pub(super) fn run(&self, program: &Program) -> Result<Finished, ProvisionError> {
-        use std::io::Write;
         let finished = program.run()?;
-        let entry = format!(
-            "$ {}\n{}{}[{}]\n\n",
-            program.display(),
-            finished.text(),
-            String::from_utf8_lossy(&finished.stderr),
-            finished.status
-        );
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.0)
-            .and_then(|mut file| file.write_all(entry.as_bytes()))
+        finished
+            .append_to(&self.0, program)
             .map_err(|source| ProvisionError::Storage {
                 path: self.0.clone(),
                 source,
