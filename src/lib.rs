@@ -13,6 +13,7 @@ pub mod device;
 pub mod engine;
 pub mod error;
 pub mod exit;
+pub mod explore;
 pub mod merge;
 pub mod paths;
 pub mod progress;

@@ -13,6 +13,8 @@ pub enum Flavour {
     Plain,
     /// With AddressSanitizer and UndefinedBehaviorSanitizer.
     Address,
+    /// With ThreadSanitizer.
+    Thread,
 }
 
 impl Flavour {
@@ -22,6 +24,7 @@ impl Flavour {
         match self {
             Self::Plain => "plain",
             Self::Address => "asan",
+            Self::Thread => "tsan",
         }
     }
 }

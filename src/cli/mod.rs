@@ -9,6 +9,7 @@ mod completions;
 mod console;
 mod diff;
 mod doctor;
+mod explore;
 mod fetch;
 mod import;
 mod man;
@@ -71,6 +72,7 @@ enum Command {
     Show(show::Arguments),
     Build(build::Arguments),
     Verify(Box<verify::Arguments>),
+    Explore(Box<explore::Arguments>),
     Merge(merge::Arguments),
     Baseline(baseline::Arguments),
     Calibrate(calibrate::Arguments),
@@ -115,6 +117,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Show(own) => show::run(&arguments.global, own, &console),
         Command::Build(own) => build::run(&arguments.global, own, &console),
         Command::Verify(own) => verify::run(&arguments.global, *own, &console),
+        Command::Explore(own) => explore::run(&arguments.global, *own, &console),
         Command::Merge(own) => merge::run(&arguments.global, own, &console),
         Command::Baseline(own) => baseline::run(&arguments.global, own, &console),
         Command::Calibrate(own) => calibrate::run(&arguments.global, own, &console),

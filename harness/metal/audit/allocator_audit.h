@@ -9,6 +9,8 @@ namespace umpatch::audit {
 // Bytes and blocks by state, over all pools.
 struct Holdings {
   uint64_t pending_bytes = 0;        // in buffers_pending_free
+  uint64_t available_bytes = 0;      // in available_buffers
+  uint64_t blocks = 0;               // buffers that the allocator has, in whichever state
   uint64_t in_flight_free_bytes = 0; // freed, and a command buffer still holds them
   uint64_t shared_blocks_in_use = 0;
   uint64_t private_blocks_in_use = 0;
@@ -33,5 +35,8 @@ struct Block {
   uint64_t references = 0;
 };
 Block describe(const void* pointer);
+
+// Where the allocator's mutex is.
+const void* mutex();
 
 } // namespace umpatch::audit

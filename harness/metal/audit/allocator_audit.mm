@@ -216,9 +216,11 @@ Holdings holdings() {
       sums.in_flight_free_bytes += block->retainCount() > 1 ? block->size : 0;
     }
     for (const BufferBlock* block : pool.available_buffers) {
+      sums.available_bytes += block->size;
       sums.in_flight_free_bytes += block->retainCount() > 1 ? block->size : 0;
     }
   }
+  sums.blocks = allocator.m_allocated_buffers.size();
   for (const auto& entry : allocator.m_allocated_buffers) {
     const BufferBlock& block = *entry.second;
     const auto usage = block.heap->pool->usage;
@@ -241,6 +243,10 @@ Block describe(const void* pointer) {
     return {};
   }
   return {true, found->in_use, bool(found->heap->pool->usage & UsageFlags::SHARED), found->size, found->retainCount()};
+}
+
+const void* mutex() {
+  return &at::mps::_getAllocImpl().m_mutex;
 }
 
 } // namespace umpatch::audit

@@ -10,6 +10,7 @@
 #import "shared_event.h"
 #include <Block.h>
 #include <simulated_metal/control.h>
+#include <simulated_metal/hooks.h>
 #include <cstdio>
 #include <cstdlib>
 
@@ -66,11 +67,16 @@ namespace {
   [super dealloc];
 }
 
-- (void)dropReferences {
+// The work is done, or never will be: the CPU may have the memory, whenever the references go.
+- (void)endAccesses {
   for (const auto& access : *_accesses) {
     access_guard::end(access.buffer->_cpuPointer + access.offset, access.length, access.use);
   }
   _accesses->clear();
+}
+
+- (void)dropReferences {
+  [self endAccesses];
   _commands->clear();
   for (id reference : *_references) {
     [reference release];
@@ -112,6 +118,7 @@ namespace {
 }
 
 - (void)encodeInOrder:(std::function<void()>)command {
+  hooks::step("encode");
   if (_status >= MTLCommandBufferStatusCommitted) {
     refuse("encoding into a committed command buffer");
   }
@@ -143,6 +150,7 @@ namespace {
 }
 
 - (void)commit {
+  hooks::step("commit");
   {
     std::lock_guard<std::mutex> lock(*_mutex);
     if (_status >= MTLCommandBufferStatusCommitted) {
@@ -173,6 +181,7 @@ namespace {
   lock.unlock();
   timeline::demand(_ticket);
   lock.lock();
+  hooks::Waiting waiting(self, "the completion of a command buffer");
   _changed->wait(lock, [self] { return _finished; });
 }
 
@@ -215,6 +224,8 @@ namespace {
 }
 
 - (void)execute {
+  hooks::Owning owning(self, "the completion of a command buffer");
+  hooks::step("a command buffer starts");
   _kernelStart = timeline::seconds();
   for (auto handler : *_scheduledHandlers) {
     handler((id<MTLCommandBuffer>)self);
@@ -223,12 +234,15 @@ namespace {
   timeline::waitUntilDue(_ticket, _costMicroseconds);
   for (auto& command : *_commands) {
     command();
+    hooks::step("a command ran");
   }
   _gpuEnd = timeline::seconds();
   {
     std::lock_guard<std::mutex> lock(*_mutex);
     _status = MTLCommandBufferStatusCompleted;
   }
+  [self endAccesses];
+  hooks::step("a command buffer ran");
   const DropOrder order = configuration().drop_order;
   if (order == DropOrder::BeforeHandlers) {
     [self dropReferences];

@@ -6,6 +6,7 @@
 #import "command_buffer.h"
 #include "timeline.h"
 #include <simulated_metal/control.h>
+#include <simulated_metal/hooks.h>
 
 using namespace simulated_metal;
 
@@ -23,6 +24,7 @@ using namespace simulated_metal;
 }
 
 - (void)run {
+  hooks::thread("GPU");
   GSRegisterCurrentThread();
   for (;;) {
     SMCommandBuffer* buffer = nil;
@@ -72,6 +74,7 @@ using namespace simulated_metal;
       lock.unlock();
       timeline::demandOldest();
       lock.lock();
+      hooks::Waiting waiting(self, "room for a command buffer");
       _changed->wait(lock, [self] { return _uncompleted < configuration().max_in_flight; });
     }
     _uncompleted++;

@@ -6,6 +6,7 @@
 #import "heap.h"
 #import "shared_event.h"
 #include <simulated_metal/control.h>
+#include <simulated_metal/hooks.h>
 
 using namespace simulated_metal;
 
@@ -39,6 +40,10 @@ using namespace simulated_metal;
 
 - (id<MTLHeap>)newHeapWithDescriptor:(MTLHeapDescriptor*)descriptor {
   const uint64_t limit = configuration().hard_limit_bytes;
+  hooks::step("new heap");
+  if (hooks::refusesHeap(descriptor.size)) {
+    return nil;
+  }
   if (limit && counters().allocated_bytes + descriptor.size > limit) {
     return nil;
   }

@@ -6,12 +6,14 @@
 #import "object.h"
 #include <Block.h>
 #include <dispatch/dispatch.h>
+#include <simulated_metal/hooks.h>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -40,6 +42,7 @@ struct sm_dispatch_queue {
         queue.changed.notify_all();
       }
     } end_turn{*this, lock};
+    simulated_metal::hooks::Owning owning(this, label.c_str());
     block();
   }
 
@@ -74,6 +77,7 @@ void countPending(int change) {
 } // namespace
 
 void sm_dispatch_queue::work() {
+  simulated_metal::hooks::thread(label.c_str());
   GSRegisterCurrentThread();
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
@@ -149,7 +153,9 @@ void dispatch_sync(dispatch_queue_t queue, dispatch_block_t block) {
   }
   std::unique_lock<std::mutex> lock(queue->mutex);
   const uint64_t ticket = queue->next_ticket++;
+  std::optional<simulated_metal::hooks::Waiting> waiting(std::in_place, queue, queue->label.c_str());
   queue->changed.wait(lock, [&] { return queue->turn == ticket; });
+  waiting.reset();
   queue->run(block, lock);
 }
 

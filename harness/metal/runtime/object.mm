@@ -1,5 +1,6 @@
 // See object.h.
 #import "object.h"
+#include <simulated_metal/hooks.h>
 
 @implementation SMObject
 - (instancetype)retain {
@@ -12,6 +13,7 @@
   }
 }
 - (NSUInteger)retainCount {
+  simulated_metal::hooks::step("retain count");
   return (NSUInteger)(_extraReferences.load(std::memory_order_acquire) + 1);
 }
 @end

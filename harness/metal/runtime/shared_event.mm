@@ -6,6 +6,7 @@
 #import "shared_event.h"
 #include <Block.h>
 #include <simulated_metal/control.h>
+#include <simulated_metal/hooks.h>
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -24,6 +25,7 @@ struct SMListenerThread {
   std::thread thread{[this] { run(); }};
 
   void run() {
+    hooks::thread("listener");
     GSRegisterCurrentThread();
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {

@@ -1,0 +1,100 @@
+// See arguments.h.
+#include "arguments.h"
+#include <sched.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <algorithm>
+#include "../trace/trace.h"
+#include "zygote.h"
+
+namespace explore {
+namespace {
+
+constexpr int kUsage = 2;
+
+uint64_t number(const std::string& option, const char* text) {
+  char* end = nullptr;
+  const uint64_t value = strtoull(text, &end, 0);
+  if (!*text || *text == '-' || *end) {
+    usage(option + " needs a number, not '" + text + "'");
+  }
+  return value;
+}
+
+} // namespace
+
+void usage(const std::string& problem) {
+  fprintf(stderr,
+          "explorer: %s\n"
+          "usage: explorer [--seeds N] [--first SEED] [--time SECONDS] [--jobs N] [--threads N] [--set NAME=VALUE]...\n"
+          "                [--stop-after VIOLATIONS] [--no-shrink] [--shrink-runs N] [--limit-ms N] [--keep FOLDER] [--each]\n"
+          "       explorer --seed SEED [the same]      one seed, exactly as before\n"
+          "       explorer --trace FILE [--no-shrink]  a kept trace\n"
+          "       explorer --show SEED                 the trace that a seed stands for\n",
+          problem.c_str());
+  exit(kUsage);
+}
+
+Arguments parseArguments(int count, char** values) {
+  Arguments arguments;
+  for (int i = 1; i < count; i++) {
+    const std::string option = values[i];
+    if (option == "--each") {
+      arguments.each = true;
+      continue;
+    }
+    if (option == "--no-shrink") {
+      arguments.shrink = false;
+      continue;
+    }
+    if (i + 1 == count) {
+      usage("'" + option + "' is not an option, or lacks its value");
+    }
+    const char* value = values[++i];
+    if (option == "--seeds") {
+      arguments.seeds = number(option, value);
+    } else if (option == "--first") {
+      arguments.first = number(option, value);
+    } else if (option == "--seed" || option == "--show") {
+      arguments.first = number(option, value);
+      arguments.seeds = 1;
+      arguments.show = option == "--show";
+    } else if (option == "--time") {
+      arguments.seconds = number(option, value);
+    } else if (option == "--jobs") {
+      arguments.jobs = (uint32_t)number(option, value);
+    } else if (option == "--threads") {
+      arguments.workers = (uint32_t)number(option, value);
+      if (arguments.workers < 1 || arguments.workers > kMostWorkers) {
+        usage("--threads takes 1 to " + std::to_string(kMostWorkers));
+      }
+    } else if (option == "--stop-after") {
+      arguments.stop_after = number(option, value);
+    } else if (option == "--shrink-runs") {
+      arguments.shrink_runs = number(option, value);
+    } else if (option == "--limit-ms") {
+      arguments.limit_ms = number(option, value);
+    } else if (option == "--keep") {
+      arguments.keep = value;
+    } else if (option == "--trace") {
+      arguments.trace = value;
+    } else if (option == "--set") {
+      const char* equals = strchr(value, '=');
+      if (!equals) {
+        usage("--set needs NAME=VALUE");
+      }
+      arguments.settings[std::string(value, equals)] = equals + 1;
+    } else {
+      usage("'" + option + "' is not an option");
+    }
+  }
+  if (!arguments.jobs) {
+    cpu_set_t processors;
+    arguments.jobs = sched_getaffinity(0, sizeof processors, &processors) == 0 ? (uint32_t)CPU_COUNT(&processors) : 1;
+  }
+  arguments.jobs = std::min(arguments.jobs, kMostZygotes);
+  return arguments;
+}
+
+} // namespace explore

@@ -1,0 +1,30 @@
+// The command line of the explorer.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace explore {
+
+struct Arguments {
+  uint64_t first = 1;
+  uint64_t seeds = 1000;
+  uint64_t seconds = 0; // 0: as long as the seeds take
+  uint32_t jobs = 0;    // 0: the machine's processors
+  uint64_t stop_after = 0; // violations; 0: never
+  uint64_t shrink_runs = 1500;
+  bool shrink = true;
+  bool each = false; // a line for every seed, with its fingerprint
+  bool show = false; // prints the trace of the first seed, and runs nothing
+  std::string trace; // a file to replay
+  std::string keep;  // a folder for shrunk traces
+  std::map<std::string, std::string> settings; // that are not drawn
+  uint32_t workers = 0;                        // 0: drawn
+  uint64_t limit_ms = 20000;                   // of one run
+};
+
+// Says what is wrong and ends the process with 2.
+[[noreturn]] void usage(const std::string& problem);
+Arguments parseArguments(int count, char** values);
+
+} // namespace explore

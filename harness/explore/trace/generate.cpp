@@ -1,0 +1,206 @@
+// What a seed stands for: its settings, its operations and its schedule, each drawn from a stream of its own.
+#include <algorithm>
+#include "trace.h"
+
+namespace explore {
+namespace {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {
+  }
+  uint64_t next() { // splitmix64
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+  uint64_t below(uint64_t n) {
+    return next() % n;
+  }
+  bool oneIn(uint64_t n) {
+    return below(n) == 0;
+  }
+  template <typename T, size_t N>
+  T of(const T (&values)[N]) {
+    return values[below(N)];
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// What kind of program it is: how memory is limited decides what else makes sense.
+enum class Kind { Free, Limited, Steady };
+
+uint64_t drawBytes(Random& random, Kind kind) {
+  const uint64_t which = random.below(16);
+  if (kind == Kind::Limited && which < 6) {
+    return (1 << 20) + random.below(23) * (512 << 10);
+  }
+  if (which < 3) {
+    return 1 + random.below(8); // the pools treat it as a scalar
+  }
+  if (which < 10) {
+    const uint64_t sizes[] = {64, 256, 1000, 4096, 4096, 16384};
+    return random.of(sizes);
+  }
+  if (which < 14) {
+    return 1024 + random.below(60) * 1024;
+  }
+  return which < 15 ? 256 << 10 : (1 << 20) + random.below(4) * (700 << 10);
+}
+
+std::map<std::string, std::string> drawSettings(Random& random, Kind kind) {
+  std::map<std::string, std::string> settings;
+  const char* drops[] = {"before-handlers", "after-handlers", "after-wait"};
+  settings["drop_order"] = random.of(drops);
+  settings["notification_order"] = random.oneIn(4) ? "any-order" : "in-order";
+  settings["retain_rule"] = random.oneIn(3) ? "per-command" : "per-command-buffer";
+  settings["mode"] = random.oneIn(8) ? "eager-retire" : "asynchronous";
+  const char* in_flight[] = {"64", "64", "8", "3"};
+  settings["max_in_flight"] = random.of(in_flight);
+  const char* commits[] = {"0", "0", "5", "1"};
+  settings["graph_commit_every"] = random.of(commits);
+  settings["unified"] = random.oneIn(12) ? "0" : "1";
+  // pages are what protection is about, so that neighbours must not share one
+  const bool checked = kind == Kind::Free && random.oneIn(6);
+  settings["cpu_access"] = checked ? "checked" : "unchecked";
+  settings["heap_alignment"] = checked || random.oneIn(4) ? "16384" : "256";
+  settings["allocated_size_rule"] = random.oneIn(6) ? "used-bytes" : "whole-heaps";
+  if (kind == Kind::Limited) {
+    const char* limits[] = {"25165824", "50331648", "100663296", "201326592"};
+    settings["recommended_max_bytes"] = random.of(limits);
+    if (random.oneIn(4)) {
+      settings["hard_limit_bytes"] = "100663296";
+    }
+  }
+  return settings;
+}
+
+Verb drawVerb(Random& random, Kind kind) {
+  struct Weighted {
+    Verb verb;
+    uint32_t weight;
+  };
+  static const Weighted table[] = {
+      {Verb::Tensor, 14},       {Verb::Pinned, 7},        {Verb::Scalar, 4},      {Verb::FromHost, 7},
+      {Verb::FromHostAsync, 3}, {Verb::ToDevice, 4},      {Verb::ToDeviceAsync, 2}, {Verb::ToHost, 4},
+      {Verb::ToHostAsync, 1},   {Verb::ToHostDropped, 1}, {Verb::Fill, 9},        {Verb::Blit, 7},
+      {Verb::Kernel, 13},       {Verb::Commit, 5},        {Verb::Wait, 2},        {Verb::EmptyCache, 1},
+      {Verb::FreeInactive, 1},  {Verb::EventWait, 2},     {Verb::EventRecord, 1}, {Verb::Shape, 1},
+      {Verb::Free, 12},         {Verb::Pause, 3},
+  };
+  // what only the GPU writes, and so must not grow
+  static const Weighted steady[] = {
+      {Verb::Tensor, 14}, {Verb::Fill, 6}, {Verb::Blit, 4}, {Verb::Kernel, 14}, {Verb::Commit, 4}, {Verb::Free, 10},
+      {Verb::Pause, 2},
+  };
+  const auto draw = [&random](const auto& weights) {
+    uint32_t total = 0;
+    for (const Weighted& entry : weights) {
+      total += entry.weight;
+    }
+    uint64_t at = random.below(total);
+    for (const Weighted& entry : weights) {
+      if (at < entry.weight) {
+        return entry.verb;
+      }
+      at -= entry.weight;
+    }
+    return Verb::Pause;
+  };
+  return kind == Kind::Steady ? draw(steady) : draw(table);
+}
+
+std::vector<Operation> drawThread(Random& random, Kind kind, uint32_t thread, uint32_t workers, size_t length) {
+  std::vector<Operation> operations;
+  bool taken[kSlotsOfThread] = {};
+  const uint32_t first = thread * kSlotsOfThread;
+  const auto slot = [&](bool wanted) {
+    uint32_t at = (uint32_t)random.below(kSlotsOfThread);
+    for (uint32_t i = 0; i < kSlotsOfThread && taken[at] != wanted; i++) {
+      at = (at + 1) % kSlotsOfThread;
+    }
+    return at;
+  };
+  for (size_t i = 0; i < length; i++) {
+    Operation operation{};
+    operation.verb = drawVerb(random, kind);
+    const bool makes = operation.verb <= Verb::FromHostAsync;
+    if (operation.verb == Verb::Pause) {
+      operation.number = 1 + random.below(20);
+    } else if (hasBytes(operation.verb)) {
+      operation.number = operation.verb == Verb::Scalar ? 1 + random.below(8) : drawBytes(random, kind);
+    }
+    if (hasSlot(operation.verb)) {
+      const uint32_t own = slot(!makes);
+      operation.slot = first + own;
+      taken[own] = operation.verb != Verb::Free && (taken[own] || makes);
+      // another thread's memory can be freed too
+      if (operation.verb == Verb::Free && workers > 1 && random.oneIn(6)) {
+        operation.slot = (uint32_t)random.below(workers * kSlotsOfThread);
+      }
+    }
+    if (hasOther(operation.verb)) {
+      operation.other = first + slot(true);
+    }
+    operations.push_back(operation);
+  }
+  return operations;
+}
+
+Policy drawPolicy(Random& random) {
+  Policy policy;
+  policy.seed = random.next();
+  if (random.oneIn(4)) {
+    policy.kind = Policy::Kind::Priorities;
+    policy.changes = (uint32_t)random.below(6);
+    return policy;
+  }
+  const uint32_t switches[] = {5, 20, 60, 150, 300};
+  policy.switch_per_mille = random.of(switches);
+  const uint32_t weights[] = {0, 1, 10, 50, 100, 400};
+  policy.gpu_weight = random.of(weights);
+  return policy;
+}
+
+} // namespace
+
+Trace generate(uint64_t seed, const std::map<std::string, std::string>& fixed, uint32_t workers) {
+  Random random(seed * 0x2545f4914f6cdd1dull + 1);
+  Trace trace;
+  trace.seed = seed;
+  const uint64_t which = random.below(16);
+  const Kind kind = which < 2 ? Kind::Steady : which < 6 ? Kind::Limited : Kind::Free;
+  trace.settings = drawSettings(random, kind);
+  for (const auto& [name, value] : fixed) {
+    trace.settings[name] = value;
+  }
+  uint32_t threads = 1 + (uint32_t)random.below(kMostWorkers);
+  if (random.oneIn(4)) {
+    threads = 1; // where more can be checked
+  }
+  if (workers) {
+    threads = workers;
+  }
+  const size_t lengths[] = {10, 20, 40, 70};
+  size_t length = random.of(lengths);
+  if (kind == Kind::Steady) {
+    threads = 1;
+    trace.rounds = 24;
+    length = std::min<size_t>(length, 14);
+  } else {
+    length = std::max<size_t>(8, length / (threads > 2 ? 2 : 1));
+  }
+  for (uint32_t i = 0; i < threads; i++) {
+    trace.threads.push_back(drawThread(random, kind, i, threads, length));
+  }
+  if (kind == Kind::Free && random.oneIn(12)) {
+    trace.refused_heap = 1 + random.below(6);
+  }
+  trace.policy = drawPolicy(random);
+  return trace;
+}
+
+} // namespace explore

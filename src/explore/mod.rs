@@ -1,0 +1,60 @@
+//! The schedule explorer: builds it from an arm's own sources, runs seeds, and gathers what they found.
+mod error;
+mod event;
+mod run;
+
+pub use error::ExploreError;
+pub use event::{Counts, Violation};
+pub use run::{Explored, What, run};
+
+use crate::build::{self, BuildError, Built, Flavour};
+use crate::engine::SourceSet;
+use crate::progress::Progress;
+use crate::provision::torch::Torch;
+use crate::share;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How the explorer explores.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Threads of a trace; drawn from the seed where none is given.
+    pub threads: Option<u32>,
+    /// Settings of the simulated device that are not drawn.
+    pub settings: BTreeMap<String, String>,
+    /// Runs at a time.
+    pub jobs: Option<u32>,
+    /// A folder for the traces of violations.
+    pub keep: Option<PathBuf>,
+    /// Stop after so many violations.
+    pub stop_after: Option<u64>,
+    /// Whether violations are made small.
+    pub shrink: Shrink,
+    /// Milliseconds after which a run counts as hung.
+    pub limit_ms: Option<u64>,
+}
+
+/// Whether violations are made small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shrink {
+    /// The first of each kind.
+    #[default]
+    First,
+    /// None: they are told as they were found.
+    Never,
+}
+
+/// Builds the explorer for one arm.
+///
+/// # Errors
+/// As [`build::build_arm`].
+pub fn build(
+    sources: &SourceSet,
+    torch: &Torch,
+    flavour: Flavour,
+    name: &str,
+    progress: &dyn Progress,
+) -> Result<Built, BuildError> {
+    let harness = share::root()?.join("harness").join("explore");
+    build::build_arm(&harness, sources, torch, flavour, name, progress)
+}
