@@ -1,6 +1,8 @@
 //! From a run folder to its report: reads the journal and the curves, measures, judges, and fills the document. The only
 //! source of a report, so that a run in one piece, a resumed one and `umpatch report` cannot differ.
+mod ablation;
 pub(crate) mod curves;
+mod settings;
 
 use crate::error::Explain;
 use crate::exit::Exit;
@@ -83,7 +85,10 @@ pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, Compare
             path: folder.to_owned(),
         });
     };
-    let complete = recorded.planned && recorded.missing().is_empty() && !found.cut;
+    let complete = recorded.planned
+        && recorded.missing().is_empty()
+        && recorded.missing_of_ablation().is_empty()
+        && !found.cut;
     let evidence = Evidence {
         scenarios: recorded
             .scenarios
@@ -115,6 +120,8 @@ pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, Compare
                 .to_owned(),
         );
     }
+    let by_setting = settings::verdicts(&evidence.scenarios, header.trust);
+    notes.extend(settings::note(&by_setting));
     Ok(Report {
         schema: document::SCHEMA.to_owned(),
         verdict: judgement.verdict,
@@ -133,7 +140,8 @@ pub fn report_with(folder: &Path, found: TestFindings) -> Result<Report, Compare
         tests: evidence.tests,
         scenarios,
         goals: judgement.goals,
-        ablation: None,
+        by_setting,
+        ablation: ablation::of(folder, &recorded, header.trust, &evidence.scenarios),
         phases: recorded.phases,
         notes,
         run: folder.display().to_string(),
@@ -216,28 +224,37 @@ fn scenario_evidence(
     recorded: &Recorded,
     trust: Trust,
 ) -> ScenarioEvidence {
+    let jobs: Vec<(&Job, Option<&JobResult>)> = recorded
+        .jobs
+        .iter()
+        .filter(|job| job.scenario == definition.id)
+        .map(|job| (job, recorded.results.get(job)))
+        .collect();
+    evidence_of(folder, definition, &jobs, recorded, trust)
+}
+
+/// The evidence that these jobs of one scenario give.
+fn evidence_of(
+    folder: &Path,
+    definition: &Definition,
+    jobs: &[(&Job, Option<&JobResult>)],
+    recorded: &Recorded,
+    trust: Trust,
+) -> ScenarioEvidence {
     let mut pairs: BTreeMap<u32, Pair> = BTreeMap::new();
-    let of_scenario = || {
-        recorded
-            .jobs
-            .iter()
-            .filter(|job| job.scenario == definition.id)
-    };
     // the budget of growth is one for both arms of a scenario: that of the baseline's own size
-    let peak = of_scenario()
-        .filter(|job| job.arm == Arm::Baseline)
-        .find_map(|job| recorded.results.get(job)?.peak_driver_bytes);
+    let peak = jobs
+        .iter()
+        .filter(|(job, _)| job.arm == Arm::Baseline)
+        .find_map(|(_, result)| result.as_ref()?.peak_driver_bytes);
     let budget = recorded
         .design
         .detect
         .map_or_else(|| verdict::growth_budget(peak), |wanted| wanted / 2.0);
-    for job in of_scenario() {
+    for (job, result) in jobs {
         let pair = pairs.entry(job.pair).or_default();
         pair.seed = job.seed;
-        let process = recorded
-            .results
-            .get(job)
-            .map(|result| process(folder, result, budget));
+        let process = result.map(|result| process(folder, result, budget));
         match job.arm {
             Arm::Baseline => pair.baseline = process,
             Arm::Patched => pair.patched = process,
@@ -246,7 +263,7 @@ fn scenario_evidence(
     ScenarioEvidence {
         definition: definition.clone(),
         pairs: pairs.into_values().collect(),
-        steps: of_scenario().find_map(|job| job.steps),
+        steps: jobs.iter().find_map(|(job, _)| job.steps),
         detect: recorded.design.detect,
         repeats: match recorded.design.noise.get(&definition.id) {
             Some(noise) => Repeats::Within(*noise),

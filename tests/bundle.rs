@@ -172,6 +172,7 @@ impl Lab {
                 flavour: Default::default(),
                 steps: None,
                 settings: BTreeMap::new(),
+                subset: None,
             })
             .collect();
         append(Event::Plan {

@@ -13,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use umpatch::report::document::{
-    Ablation, AblationRow, Fault, Finding, FindingState, MemoryStep, Reason, Report, RunState,
-    Subset, Verdict,
+    Ablation, AblationRow, CellFigures, Fault, Finding, FindingState, Measure, MemoryStep, Reason,
+    Report, RunState, SettingVerdict, Subset, Verdict,
 };
 use umpatch::report::{self, Format};
 
@@ -217,7 +217,8 @@ const HOSTILE: &str = "\x1b[2J\x1b]0;owned\x07\u{0}\u{8}\u{202e}\"'><script>aler
 
 /// Replaces every text that a program, a test or a path may have put into the report.
 fn poison(value: &mut Value, key: &str, poison_text: &str) {
-    const OURS: [&str; 9] = [
+    const OURS: [&str; 10] = [
+        "measure",
         "schema",
         "bearing",
         "verdict",
@@ -264,6 +265,12 @@ fn fuller() -> Report {
         at: 500.0,
         bytes: 8_388_608.0,
     }];
+    let figures = |mib: f64| CellFigures {
+        peak_bytes: Some(mib * 1_048_576.0),
+        slope_bytes_per_step: Some(1.0),
+        faults: 0,
+        counters: [("blocking_waits".to_owned(), 3.0)].into(),
+    };
     let rows = report.scenarios.iter().map(|scenario| AblationRow {
         scenario: scenario.id.clone(),
         findings: vec![
@@ -273,13 +280,25 @@ fn fuller() -> Report {
             }),
             None,
         ],
+        measure: Measure::Peak,
+        stock: figures(64.0),
+        figures: vec![Some(figures(128.0)), None],
     });
+    let verdict = |setting: &str| SettingVerdict {
+        setting: setting.to_owned(),
+        verdict: Verdict::Regression,
+        scenarios: 3,
+        reason: "it grows".to_owned(),
+    };
+    report.by_setting = vec![verdict(""), verdict("mode=eager-retire")];
     report.ablation = Some(Ablation {
         rows: rows.collect(),
+        verdicts: vec![report.by_setting.clone(), vec![verdict("")]],
         subsets: ["alone", "without"]
             .map(|name| Subset {
                 name: name.to_owned(),
                 patches: vec!["one".to_owned()],
+                series: "rival".to_owned(),
             })
             .to_vec(),
     });
@@ -295,9 +314,10 @@ fn which_patch_does_what_and_where_memory_stepped_are_shown() {
     assert!(page.contains("step +8.00 MiB"));
     let text = show(Format::Markdown);
     assert!(
-        text.contains("| `steady-steps` | ✘ regression |  |"),
+        text.contains("| `steady-steps` | 64.0 MiB | ✘ regression 2.00 × |  |"),
         "{text}"
     );
+    assert!(page.contains("Under each assumption about Metal"));
 }
 
 fn poisoned() -> Report {

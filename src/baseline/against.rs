@@ -226,6 +226,7 @@ mod tests {
                 flavour: Flavour::Plain,
                 steps: Some(100),
                 settings: BTreeMap::new(),
+                subset: None,
             },
             result: JobResult {
                 peak_driver_bytes: Some(64 << 20),

@@ -1,4 +1,5 @@
 //! `umpatch apply`: the patch set into a tree, as commits on a branch or in the work tree.
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::engine::{
     self, Applied, ApplyOptions, Conflicts, EngineError, Form, PatchFate, Recovered, Resume,
@@ -52,8 +53,8 @@ pub(super) struct Arguments {
     /// Give up a conflict and take the patches out, or take back what a command that was cut off did
     #[arg(long, exclusive = true)]
     abort: bool,
-    /// Take the patches of this folder instead of the built-in ones
-    #[arg(long, value_name = "DIR")]
+    /// Take the patches of this folder, or another series of ours by its name, instead of the default ones
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
 }
 

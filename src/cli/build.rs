@@ -1,4 +1,5 @@
 //! `umpatch build`.
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::build::pytorch::{BuildMachine, Built, Command, Layout, Purpose, PyTorch};
 use crate::build::{self, Flavour};
@@ -36,8 +37,8 @@ pub(super) struct Arguments {
     /// Print the exact commands and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Build the patches of this folder instead of ours
-    #[arg(long, value_name = "DIR")]
+    /// Build the patches of this folder, or another series of ours by its name, instead of the default ones
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
 }
 

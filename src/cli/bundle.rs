@@ -1,4 +1,5 @@
 //! `umpatch bundle`.
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::bundle::check::{self, Checked, State};
 use crate::bundle::{self, Bundle, Evidence};
@@ -33,8 +34,8 @@ pub(super) struct Arguments {
     /// Make no branches in the checkout
     #[arg(long)]
     no_branches: bool,
-    /// Take the patches of this folder instead of the built-in ones
-    #[arg(long, value_name = "DIR")]
+    /// Take the patches of this folder, or another series of ours by its name, instead of the default ones
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
     /// Check a bundle, a folder or archive, and make none
     #[arg(

@@ -1,4 +1,5 @@
 //! `umpatch check`: whether the series still fits a tree as it is; a gate for CI.
+use super::patches::patches;
 use super::rebase::{Document, text};
 use super::{Console, Global, Outcome};
 use crate::engine::{self, Source};
@@ -17,8 +18,8 @@ pub(super) struct Arguments {
     /// Write the carried series into this new folder when something has drifted
     #[arg(long, value_name = "DIR")]
     mend: Option<PathBuf>,
-    /// Take the patches of this folder instead of the built-in ones
-    #[arg(long, value_name = "DIR")]
+    /// Take the patches of this folder, or another series of ours by its name, instead of the default ones
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
 }
 

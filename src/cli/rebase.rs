@@ -1,4 +1,5 @@
 //! `umpatch rebase`: the series carried to another tree, into a new folder.
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::engine::{self, Carried, CarriedState, Source};
 use crate::exit::Exit;
@@ -21,8 +22,8 @@ pub(super) struct Arguments {
     /// The new folder
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Take the patches of this folder instead of the built-in ones
-    #[arg(long, value_name = "DIR")]
+    /// Take the patches of this folder, or another series of ours by its name, instead of the default ones
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
 }
 

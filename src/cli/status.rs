@@ -1,4 +1,5 @@
 //! `umpatch status`: how each patch stands against a tree, with the evidence.
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::engine::{self, Source, Status};
 use crate::exit::Exit;
@@ -27,8 +28,8 @@ Examples:
   umpatch -C touched-files.tar.gz status
   umpatch status --patches-from ./my-patches")]
 pub(super) struct Arguments {
-    /// Take the patches of this folder instead of the built-in ones
-    #[arg(long, value_name = "DIR")]
+    /// Take the patches of this folder, or another series of ours by its name, instead of the default ones
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
 }
 

@@ -1,4 +1,5 @@
 //! `umpatch verify`.
+use super::patches::{patches, worded};
 use super::{Console, Global, Outcome};
 use crate::baseline::store::Store;
 use crate::build::pytorch::Layout;
@@ -10,8 +11,9 @@ use crate::report::document::{Arms, Report, Verdict};
 use crate::run::folder::Choice;
 use crate::run::shard::{Durations, Shard};
 use crate::run::tests::{LeakCheck, Selection as TestSelection, read_ids};
+use crate::verify::ablate::Ablate;
 use crate::verify::design::{self, Contest, Design};
-use crate::verify::plan::{self, Sanitize, Selection, Suite};
+use crate::verify::plan::{self, Assumptions, Sanitize, Selection, Suite};
 use crate::verify::programs::Given;
 use crate::verify::{self, Provision, Request, Scenarios, test_suite};
 use std::collections::BTreeMap;
@@ -28,6 +30,9 @@ Examples:
   umpatch verify --scenario steady-steps --detect 64KiB --budget 20m     as many pairs as that needs
   umpatch verify --equal-arms --no-tests              what equal arms differ by on this machine
   umpatch verify --patches-from fixtures/controls/seed-004
+  umpatch verify --series classic-ordered             the other design of the same set
+  umpatch verify --no-tests --ablate                  which patch does what, on every quick scenario
+  umpatch verify --no-tests --ablate --ablate-against classic-ordered --every-setting
   umpatch verify --json > verdict.json
   umpatch verify --shard 2/4 --run-folder part-2      one of four machines; then: umpatch merge part-1 part-2 part-3 part-4
 A run that was cut (Ctrl-C, kill, power) goes on where it was when the same command is run again.")]
@@ -59,14 +64,24 @@ pub(super) struct Arguments {
     /// Most memory of one test process, in GiB
     #[arg(long, value_name = "GIB", default_value_t = 10)]
     tests_memory: u64,
+    /// Find out which patch does what: run the scenarios also with each part of the series that can stand by itself
+    #[arg(long, conflicts_with_all = ["detect", "budget", "equal_arms", "shard"])]
+    ablate: bool,
+    /// In the ablation, another patch set as a whole: a folder, or the name of a series of ours; may be repeated
+    #[arg(long, value_name = "DIR|SERIES", requires = "ablate", value_parser = patches)]
+    ablate_against: Vec<PathBuf>,
+    /// Run every scenario that a seed decides also under each other value of each assumption about Metal
+    #[arg(long)]
+    every_setting: bool,
     /// Where it runs
     #[arg(long, value_enum, default_value_t)]
     device: Wanted,
     /// How both arms of PyTorch are built where the device is a Mac's
     #[arg(long, value_enum, default_value_t)]
     arms: Layout,
-    /// Verify the patches of this folder instead: a series folder of ours, a quilt series, or plain .patch/.diff files
-    #[arg(long, value_name = "DIR")]
+    /// Verify these patches instead: a folder (a series of ours, a quilt series, plain .patch/.diff files), or the name of
+    /// a series that umpatch has
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
     /// Pairs of processes for each scenario [default: the suite's]
     #[arg(long, value_name = "N")]
@@ -135,6 +150,9 @@ pub(super) struct Arguments {
     /// A folder with test_mps.py, and the device in package/, for the baseline of the programs above
     #[arg(long, value_name = "FOLDER", requires = "tests_patched", hide = true)]
     tests_baseline: Option<PathBuf>,
+    /// A program of a subset of the patches for the ablation, as NAME=PROGRAM
+    #[arg(long, value_name = "NAME=PROGRAM", requires_all = ["driver_baseline", "ablate"], value_parser = subset_program, hide = true)]
+    driver_subset: Vec<(String, PathBuf)>,
     /// The same for the patched arm
     #[arg(long, value_name = "FOLDER", requires_all = ["tests_baseline", "driver_baseline"], hide = true)]
     tests_patched: Option<PathBuf>,
@@ -202,6 +220,11 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
             seed: own.seed,
             steps: own.steps,
             sanitize: own.sanitize,
+            assumptions: if own.every_setting {
+                Assumptions::Each
+            } else {
+                Assumptions::OfTheSuite
+            },
         },
         design: Design {
             detect: own.detect,
@@ -217,6 +240,10 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
         shard: own.shard,
         durations,
         patches_from: own.patches_from,
+        ablate: own.ablate.then_some(Ablate {
+            against: own.ablate_against,
+            given: own.driver_subset,
+        }),
         given: own
             .driver_baseline
             .zip(own.driver_patched)
@@ -241,6 +268,14 @@ fn request(global: &Global, own: Arguments) -> Result<Request, Failure> {
         command,
         row_command,
     })
+}
+
+/// Reads a program of a subset.
+fn subset_program(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, program)) if !name.is_empty() => Ok((name.to_owned(), program.into())),
+        _ => Err(format!("{text:?} is not NAME=PROGRAM")),
+    }
 }
 
 /// Naming tests alone leaves the scenarios out, as naming scenarios alone leaves the tests out.
@@ -347,7 +382,7 @@ fn row_command(global: &Global, own: &Arguments) -> String {
     );
     let suite = (own.suite == Suite::Full).then(|| "full".to_owned());
     option("--suite", suite);
-    option("--patches-from", path(&own.patches_from));
+    option("--patches-from", own.patches_from.as_deref().map(worded));
     option("--tests", own.tests.clone());
     option("--tests-from", path(&own.tests_from));
     option("--tests-baseline-junit", path(&own.tests_baseline_junit));
@@ -380,6 +415,15 @@ fn full_command(row_command: &str, own: &Arguments) -> String {
         Sanitize::Races => {}
         Sanitize::All => words.push("--sanitize all".to_owned()),
         Sanitize::Never => words.push("--sanitize never".to_owned()),
+    }
+    if own.every_setting {
+        words.push("--every-setting".to_owned());
+    }
+    if own.ablate {
+        words.push("--ablate".to_owned());
+    }
+    for folder in &own.ablate_against {
+        words.extend(["--ablate-against".to_owned(), quoted(&worded(folder))]);
     }
     if own.equal_arms {
         words.push("--equal-arms".to_owned());

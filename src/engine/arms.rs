@@ -27,6 +27,8 @@ pub struct Arms {
     pub patches: Vec<PatchId>,
     /// What each of them does, in a line.
     pub titles: Vec<String>,
+    /// What each of them needs of the series.
+    pub needs: BTreeMap<PatchId, Vec<PatchId>>,
     /// For controls and mutants: what `verify` has to find.
     pub expected: Option<Expected>,
     /// Scenarios and tests by the patches that claim to mend what they show.
@@ -373,6 +375,7 @@ pub fn arms(
         series: series.name.clone(),
         promises: promises(&series, &computed.patches),
         titles: titles(&series, &computed.patches),
+        needs: needs(&series, &computed.patches),
         patches: computed.patches,
         expected: series.expected.clone(),
         stock: SourceSet {
@@ -393,6 +396,14 @@ fn titles(series: &Series, selected: &[PatchId]) -> Vec<String> {
     patches
         .filter(|patch| selected.contains(&patch.id))
         .map(|patch| patch.title.clone())
+        .collect()
+}
+
+fn needs(series: &Series, selected: &[PatchId]) -> BTreeMap<PatchId, Vec<PatchId>> {
+    let patches = series.patches.iter();
+    patches
+        .filter(|patch| selected.contains(&patch.id))
+        .map(|patch| (patch.id.clone(), patch.depends_on.clone()))
         .collect()
 }
 

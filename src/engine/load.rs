@@ -124,7 +124,8 @@ pub fn named(name: &str) -> Result<Series, EngineError> {
             name: name.to_owned(),
             known: entries
                 .iter()
-                .filter_map(|entry| entry.series.as_ref().map(ToString::to_string))
+                .flat_map(|entry| entry.series.iter().chain(&entry.alternatives))
+                .map(ToString::to_string)
                 .collect(),
         });
     }

@@ -81,6 +81,9 @@ pub struct Report {
     /// Goals of the patch set that were checked, met or missed.
     #[serde(default)]
     pub goals: Vec<Goal>,
+    /// What becomes of the verdict when one assumption about Metal is another; empty where none was varied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_setting: Vec<SettingVerdict>,
     /// What each subset of the patches does; absent where none was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ablation: Option<Ablation>,
@@ -412,6 +415,19 @@ pub struct Goal {
     pub evidence: String,
 }
 
+/// The verdict over the scenarios that ran under one setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingVerdict {
+    /// The setting, `key=value`; empty for the default ones.
+    pub setting: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How many scenarios it rests on.
+    pub scenarios: usize,
+    /// The line that decided it.
+    pub reason: String,
+}
+
 /// Which patch did it: every scenario under several subsets of the patches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ablation {
@@ -419,6 +435,9 @@ pub struct Ablation {
     pub subsets: Vec<Subset>,
     /// The scenarios, as rows; each has a cell for each subset.
     pub rows: Vec<AblationRow>,
+    /// The verdict on each subset, in the order of the subsets: one for each setting under which it ran.
+    #[serde(default)]
+    pub verdicts: Vec<Vec<SettingVerdict>>,
 }
 
 /// A subset of the patches.
@@ -428,6 +447,9 @@ pub struct Subset {
     pub name: String,
     /// The patches that are in it, in order.
     pub patches: Vec<String>,
+    /// The series that they are from; empty where it is the one that the run is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub series: String,
 }
 
 /// One scenario under each subset.
@@ -437,6 +459,47 @@ pub struct AblationRow {
     pub scenario: String,
     /// The judgement under each subset against stock; absent where it did not run.
     pub findings: Vec<Option<Finding>>,
+    /// Which figure tells the subsets apart here.
+    #[serde(default)]
+    pub measure: Measure,
+    /// The figures of stock.
+    #[serde(default)]
+    pub stock: CellFigures,
+    /// The figures under each subset, beside the findings.
+    #[serde(default)]
+    pub figures: Vec<Option<CellFigures>>,
+}
+
+/// The figure of a scenario that is shown first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Faults that its checks found, and processes that did not end as they should.
+    Faults,
+    /// Instructions of an allocation and its release.
+    Instructions,
+    /// Blocking waits.
+    Waits,
+    /// Peak driver memory.
+    #[default]
+    Peak,
+}
+
+/// The main figures of one arm of a scenario: each the median over its processes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CellFigures {
+    /// Highest driver memory, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<f64>,
+    /// Growth after warm-up, in bytes per step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope_bytes_per_step: Option<f64>,
+    /// Faults in all processes, and processes that crashed, hung or gave up.
+    #[serde(default)]
+    pub faults: u64,
+    /// Counters: blocking_waits, alloc_free_instructions, allocations, new_buffers, eligible_copies, memcpy_copies, commits.
+    #[serde(default)]
+    pub counters: BTreeMap<String, f64>,
 }
 
 /// A phase of the run.

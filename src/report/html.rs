@@ -2,12 +2,13 @@
 //!
 //! The template escapes every value; only the style sheet, the script and the plots, which we write ourselves, are marked
 //! safe.
+mod ablation;
 mod glance;
 mod scenarios;
 mod tests;
 
 use super::curves::ScenarioCurves;
-use super::document::{Ablation, Compared, Report};
+use super::document::{Compared, Report};
 use super::{ReportError, figures, harmless, summary};
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, context};
@@ -57,7 +58,8 @@ pub(super) fn render(report: &Report, curves: &[ScenarioCurves]) -> Result<Strin
             machine => glance::machine(report),
             safe => glance::safe(report),
             power => glance::power(report),
-            ablation => report.ablation.as_ref().map(ablation),
+            ablation => report.ablation.as_ref().map(ablation::view),
+            settings => ablation::settings(report),
             counts => summary::scenario_counts(report),
             command => summary::run_command(report),
             run => harmless::line(&report.run, harmless::NAME),
@@ -177,38 +179,4 @@ fn pairs(map: &std::collections::BTreeMap<String, String>) -> Vec<[String; 2]> {
             ]
         })
         .collect()
-}
-
-#[derive(Serialize)]
-struct AblationView {
-    subsets: Vec<[String; 2]>,
-    rows: Vec<AblationRowView>,
-}
-
-#[derive(Serialize)]
-struct AblationRowView {
-    scenario: String,
-    cells: Vec<Option<scenarios::State>>,
-}
-
-fn ablation(ablation: &Ablation) -> AblationView {
-    let name = |text: &str| harmless::line(text, harmless::NAME);
-    AblationView {
-        subsets: ablation
-            .subsets
-            .iter()
-            .map(|subset| [name(&subset.name), name(&subset.patches.join(", "))])
-            .collect(),
-        rows: ablation
-            .rows
-            .iter()
-            .map(|row| AblationRowView {
-                scenario: name(&row.scenario),
-                // a row that is too short or too long still fits the columns
-                cells: (0..ablation.subsets.len())
-                    .map(|index| row.findings.get(index)?.as_ref().map(scenarios::state))
-                    .collect(),
-            })
-            .collect(),
-    }
 }

@@ -2,7 +2,7 @@
 //! 65,536 characters that a comment may have.
 use super::document::{Bearing, Fault, FindingState, Report, Scenario, TestChange};
 use super::markup::{code, fenced, html_escaped, prose};
-use super::{figures, harmless, summary};
+use super::{ablation, figures, harmless, summary};
 use std::fmt::Write;
 
 /// Characters that a pull-request comment may have; a job summary may have more.
@@ -21,7 +21,8 @@ pub(super) fn render(report: &Report) -> String {
     scenario_table(report, &mut page);
     tests(report, &mut page);
     goals(report, &mut page);
-    ablation(report, &mut page);
+    settings(report, &mut page);
+    which_patch(report, &mut page);
     repeat(report, &mut page);
     details(report, &mut page);
     environment(report, &mut page);
@@ -273,32 +274,92 @@ fn goals(report: &Report, page: &mut Page) {
     }
 }
 
+/// What becomes of the verdict under each assumption, folded where all agree.
+fn settings(report: &Report, page: &mut Page) {
+    let Some((first, others)) = report.by_setting.split_first() else {
+        return;
+    };
+    let agree = others.iter().all(|other| other.verdict == first.verdict);
+    let (open, close) = if agree {
+        (
+            format!(
+                "<details><summary>The same verdict under each of {} assumptions about Metal</summary>\n\n",
+                others.len()
+            ),
+            "\n</details>\n",
+        )
+    } else {
+        (
+            "### The verdict hangs on an assumption about Metal\n\n".to_owned(),
+            "\n",
+        )
+    };
+    let rows = report.by_setting.iter().map(|own| {
+        let setting = if own.setting.is_empty() {
+            "default settings".to_owned()
+        } else {
+            code(&harmless::line(&own.setting, harmless::NAME))
+        };
+        format!(
+            "| {setting} | {} {} | {} | {} |\n",
+            summary::verdict_sign(own.verdict),
+            summary::verdict_word(own.verdict),
+            own.scenarios,
+            prose(&harmless::line(&own.reason, harmless::SENTENCE))
+        )
+    });
+    let head = format!("{open}| setting | verdict | scenarios | what decided |\n|-|-|-|-|\n");
+    page.add_rows(&head, rows, close);
+}
+
 /// Which patch does what, folded.
-fn ablation(report: &Report, page: &mut Page) {
-    let Some(ablation) = &report.ablation else {
+fn which_patch(report: &Report, page: &mut Page) {
+    let Some(whole) = &report.ablation else {
         return;
     };
     let name = |text: &str| prose(&harmless::line(text, harmless::NAME));
-    let mut head = "<details><summary>Which patch does what</summary>\n\n| scenario |".to_owned();
-    for subset in &ablation.subsets {
-        let _ = write!(head, " {} |", name(&subset.name));
+    let columns = |first: &str| {
+        let mut head = format!("| {first} |");
+        for subset in &whole.subsets {
+            let _ = write!(head, " {} |", name(&subset.name));
+        }
+        let rule = "-|".repeat(whole.subsets.len() + first.matches('|').count() + 1);
+        format!("{head}\n|{rule}\n")
+    };
+    let mut head = "<details><summary>Which patch does what</summary>\n\n".to_owned();
+    let verdicts = ablation::verdicts(whole);
+    if !verdicts.is_empty() {
+        head.push_str(&columns("verdict by setting"));
+        for row in verdicts {
+            let _ = write!(head, "| {} |", name(&row.setting));
+            for cell in row.verdicts {
+                match cell {
+                    Some((sign, word, _)) => {
+                        let _ = write!(head, " {sign} {word} |");
+                    }
+                    None => head.push_str("  |"),
+                }
+            }
+            head.push('\n');
+        }
+        head.push('\n');
     }
-    head.push_str("\n|-|");
-    head.push_str(&"-|".repeat(ablation.subsets.len()));
-    head.push('\n');
-    let rows = ablation.rows.iter().map(|row| {
+    head.push_str(&columns("scenario | stock"));
+    let rows = ablation::telling(whole).into_iter().map(|row| {
         let mut text = format!(
-            "| {} |",
-            code(&harmless::line(&row.scenario, harmless::NAME))
+            "| {} | {} |",
+            code(&harmless::line(&row.scenario, harmless::NAME)),
+            ablation::stock(row)
         );
-        for index in 0..ablation.subsets.len() {
-            let finding = row.findings.get(index).and_then(Option::as_ref);
-            let word = finding.map_or_else(String::new, |finding| {
-                let state = finding.state;
-                let (sign, word) = (summary::finding_sign(state), summary::finding_word(state));
-                format!("{sign} {word}")
-            });
-            let _ = write!(text, " {word} |");
+        for index in 0..whole.subsets.len() {
+            match ablation::at(row, index) {
+                Some((finding, figure)) => {
+                    let state = finding.state;
+                    let (sign, word) = (summary::finding_sign(state), summary::finding_word(state));
+                    let _ = write!(text, " {sign} {word} {figure} |");
+                }
+                None => text.push_str("  |"),
+            }
         }
         text.push('\n');
         text

@@ -1,6 +1,7 @@
 //! Renders a run: JSON, Markdown, HTML with plots, JUnit and text for a terminal, all from one [`document::Report`].
 //!
 //! What others wrote (test names, program output, paths) is made harmless once, in one place, before a format sees it.
+mod ablation;
 mod bounded;
 mod curves;
 pub mod document;

@@ -1,7 +1,7 @@
 //! The report for a terminal: the verdict with the line that decided it, what was compared, one line per scenario.
 //! Plain text of at most 100 columns; colour is for whoever prints it.
 use super::document::{Bearing, FindingState, Report, Scenario};
-use super::{figures, harmless, summary};
+use super::{ablation, figures, harmless, summary};
 use std::fmt::Write;
 
 const COLUMNS: usize = 100;
@@ -23,6 +23,8 @@ pub fn render(report: &Report) -> String {
     scenarios(report, &mut text);
     tests(report, &mut text);
     goals(report, &mut text);
+    settings(report, &mut text);
+    which_patch(report, &mut text);
     notes(report, &mut text);
     text
 }
@@ -174,10 +176,10 @@ fn cells(scenario: &Scenario) -> [String; 7] {
 }
 
 /// Columns as wide as their widest cell; the first, of ids, has what the others leave of the terminal's width.
-fn table(text: &mut String, rows: &[[String; 7]]) {
-    let mut widths = [0; 7];
+fn table(text: &mut String, rows: &[impl AsRef<[String]>]) {
+    let mut widths = vec![0; rows.first().map_or(1, |row| row.as_ref().len())];
     for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
             *width = (*width).max(cell.chars().count());
         }
     }
@@ -187,7 +189,7 @@ fn table(text: &mut String, rows: &[[String; 7]]) {
         .max(SHORTEST_ID);
     for row in rows {
         let mut line = String::from(" ");
-        for (width, cell) in widths.iter().zip(row) {
+        for (width, cell) in widths.iter().zip(row.as_ref()) {
             let cell = clip(cell, *width);
             let padding = width - cell.chars().count();
             let _ = write!(line, " {cell}{:padding$}", "");
@@ -264,6 +266,101 @@ fn goals(report: &Report, text: &mut String) {
             harmless::line(&goal.evidence, SENTENCE)
         );
         paragraph(text, &format!("  {} ", goal_sign(goal.met)), "    ", &words);
+    }
+}
+
+/// What becomes of the verdict under each assumption: one line where it stays the same.
+fn settings(report: &Report, text: &mut String) {
+    let Some((first, others)) = report.by_setting.split_first() else {
+        return;
+    };
+    text.push_str("\nassumptions about Metal\n");
+    let others: Vec<_> = others
+        .iter()
+        .filter(|other| other.verdict != first.verdict)
+        .collect();
+    if others.is_empty() {
+        let names: Vec<&str> = report.by_setting[1..]
+            .iter()
+            .map(|own| own.setting.as_str())
+            .collect();
+        let words = format!(
+            "{} as well under {}",
+            summary::verdict_word(first.verdict),
+            harmless::line(&names.join(", "), SENTENCE)
+        );
+        paragraph(text, "  ✔ ", "    ", &words);
+    }
+    for other in others {
+        let words = format!(
+            "{} decides: {}, {}",
+            harmless::line(&other.setting, harmless::NAME),
+            summary::verdict_word(other.verdict),
+            harmless::line(&other.reason, SENTENCE)
+        );
+        let first = format!("  {} ", summary::verdict_sign(other.verdict));
+        paragraph(text, &first, "    ", &words);
+    }
+}
+
+/// Which patch does what: columns by number, as the names of subsets are long.
+fn which_patch(report: &Report, text: &mut String) {
+    let Some(whole) = &report.ablation else {
+        return;
+    };
+    text.push_str("\nwhich patch does what (each against stock)\n");
+    for (index, subset) in whole.subsets.iter().enumerate() {
+        let verdicts = whole.verdicts.get(index).map_or(&[][..], Vec::as_slice);
+        let words: Vec<String> = verdicts
+            .iter()
+            .map(|own| {
+                let word = summary::verdict_word(own.verdict);
+                if own.setting.is_empty() {
+                    word.to_owned()
+                } else {
+                    format!("{word} under {}", harmless::line(&own.setting, 60))
+                }
+            })
+            .collect();
+        // what the default settings say already is not said again
+        let mut words = words;
+        let usual = verdicts.first().map(|own| own.verdict);
+        let mut kept = verdicts
+            .iter()
+            .map(|own| own.setting.is_empty() || Some(own.verdict) != usual);
+        words.retain(|_| kept.next().unwrap_or(true));
+        let words = format!(
+            "{}: {}",
+            harmless::line(&subset.name, harmless::NAME),
+            words.join(", ")
+        );
+        paragraph(text, &format!("  [{}] ", index + 1), "      ", &words);
+    }
+    let mut rows = vec![["scenario".to_owned(), "stock".to_owned()].to_vec()];
+    rows[0].extend((1..=whole.subsets.len()).map(|number| format!("[{number}]")));
+    let telling = ablation::telling(whole);
+    for row in telling.iter().take(ROWS) {
+        let mut cells = vec![
+            harmless::line(&row.scenario, harmless::NAME),
+            ablation::stock(row),
+        ];
+        cells.extend(
+            (0..whole.subsets.len()).map(|index| match ablation::at(row, index) {
+                Some((finding, figure)) => {
+                    format!(
+                        "{}{}",
+                        summary::finding_sign(finding.state),
+                        figure.replace(' ', "")
+                    )
+                }
+                None => figures::NONE.to_owned(),
+            }),
+        );
+        rows.push(cells);
+    }
+    table(text, &rows);
+    if telling.len() > ROWS {
+        let _ = writeln!(text, "  and {} more (report.html)", telling.len() - ROWS);
     }
 }
 

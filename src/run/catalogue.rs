@@ -9,6 +9,8 @@ pub struct Catalogue {
     pub native: Vec<Definition>,
     /// Those that train a model on the simulated mps device.
     pub training: Vec<Definition>,
+    /// The other values of what is assumed about Metal, as `key=value`; known only from a program.
+    pub assumptions: Vec<String>,
 }
 
 impl Catalogue {
@@ -18,6 +20,7 @@ impl Catalogue {
         Self {
             native: listed(&harness.join("metal").join("scenarios.ndjson")),
             training: listed(&harness.join("leaks").join("scenarios.ndjson")),
+            assumptions: Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A job: one scenario, in one arm, in one process; and what it left behind.
 use crate::report::document::Fault;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -187,22 +188,35 @@ pub struct Job {
     /// Settings given to the program.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// The subset of the patches that its program has, by its name; absent: the arm decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subset: Option<String>,
 }
 
 impl Job {
     /// A name for files of this job, unique in its run.
     #[must_use]
     pub fn slug(&self) -> String {
-        let plain: String = self
-            .scenario
-            .chars()
-            .map(|letter| match letter {
-                'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' | '@' | '+' | '=' => letter,
-                _ => '-',
-            })
-            .collect();
-        format!("{plain}.{}.{}", self.arm, self.pair)
+        let plain = plain(&self.scenario);
+        match &self.subset {
+            None => format!("{plain}.{}.{}", self.arm, self.pair),
+            Some(subset) => {
+                // names that differ in a sign alone stay apart
+                let digest = hex::encode(&Sha256::digest(subset)[..3]);
+                format!("{plain}.{}-{digest}.{}", self::plain(subset), self.pair)
+            }
+        }
     }
+}
+
+/// The text with nothing in it that a file name cannot have everywhere.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|letter| match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' | '@' | '+' | '=' => letter,
+            _ => '-',
+        })
+        .collect()
 }
 
 impl fmt::Display for Job {
@@ -210,7 +224,10 @@ impl fmt::Display for Job {
         write!(
             formatter,
             "{} ({}, pair {}, seed {})",
-            self.scenario, self.arm, self.pair, self.seed
+            self.scenario,
+            self.subset.as_deref().unwrap_or(self.arm.name()),
+            self.pair,
+            self.seed
         )
     }
 }
@@ -339,6 +356,7 @@ mod tests {
             flavour: Flavour::Plain,
             steps: None,
             settings: BTreeMap::new(),
+            subset: None,
         };
         assert_eq!(job.slug(), "steady@drop_order=after-..-handlers.patched.2");
     }

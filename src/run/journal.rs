@@ -3,7 +3,7 @@ use super::job::{Definition, Job, JobResult};
 use super::shard::Shard;
 use crate::error::Explain;
 use crate::exit::Exit;
-use crate::report::document::{Arms, Compared, Fault, Fingerprint, Trust, Verdict};
+use crate::report::document::{Arms, Compared, Fault, Fingerprint, Subset, Trust, Verdict};
 use crate::stats::noise::Noise;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,6 +67,15 @@ pub struct Design {
     pub noise: BTreeMap<String, Noise>,
 }
 
+/// Which patch does what: the jobs that run beside those of the two arms.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AblationPlan {
+    /// The subsets of the patches, and other patch sets.
+    pub subsets: Vec<Subset>,
+    /// The jobs, in order; each names its subset, and its scenario, pair and seed are those of a job of the baseline.
+    pub jobs: Vec<Job>,
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -96,6 +105,8 @@ pub enum Event {
         /// The jobs, in order.
         jobs: Vec<Job>,
     },
+    /// What runs of the ablation, after the plan's own jobs.
+    Ablation(Box<AblationPlan>),
     /// The run is one part of several: written before its own plan.
     Share(Box<Share>),
     /// A job began.
@@ -344,6 +355,7 @@ mod tests {
             flavour: Flavour::Plain,
             steps: Some(10),
             settings: BTreeMap::from([("mode".to_owned(), "asynchronous".to_owned())]),
+            subset: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a run's journal holds, put together: the state that resume continues from and that reports are made of.
 use super::job::{Definition, Job, JobResult};
-use super::journal::{self, Design, Event, Header, JournalError, Share, Skipped};
+use super::journal::{self, AblationPlan, Design, Event, Header, JournalError, Share, Skipped};
 use crate::report::document::{Phase, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,6 +24,10 @@ pub struct Recorded {
     pub planned: bool,
     /// What has ended.
     pub results: BTreeMap<Job, JobResult>,
+    /// What is to run of the ablation, as planned last; absent when none was asked for.
+    pub ablation: Option<AblationPlan>,
+    /// What has ended of the ablation.
+    pub ablation_results: BTreeMap<Job, JobResult>,
     /// Time by phase, in the order of their first start.
     pub phases: Vec<Phase>,
     /// What a reader must know.
@@ -61,8 +65,13 @@ impl Recorded {
                 self.planned = true;
             }
             Event::Share(share) => self.share = Some(*share),
+            Event::Ablation(plan) => self.ablation = Some(*plan),
             Event::JobEnd { job, result } => {
-                self.results.insert(job, *result);
+                let results = match job.subset {
+                    None => &mut self.results,
+                    Some(_) => &mut self.ablation_results,
+                };
+                results.insert(job, *result);
             }
             Event::PhaseStart { phase } => self.spend(&phase, 0.0),
             Event::PhaseEnd { phase, seconds } => self.spend(&phase, seconds),
@@ -96,6 +105,15 @@ impl Recorded {
         self.jobs
             .iter()
             .filter(|job| !self.results.contains_key(*job))
+            .cloned()
+            .collect()
+    }
+
+    /// The jobs of the ablation that have not ended.
+    #[must_use]
+    pub fn missing_of_ablation(&self) -> Vec<Job> {
+        let jobs = self.ablation.iter().flat_map(|plan| &plan.jobs);
+        jobs.filter(|job| !self.ablation_results.contains_key(*job))
             .cloned()
             .collect()
     }

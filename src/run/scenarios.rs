@@ -73,6 +73,30 @@ impl Driver {
         Ok(listed)
     }
 
+    /// The settings that it has.
+    ///
+    /// # Errors
+    /// When it cannot be started or lists none.
+    pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
+        let finished = self
+            .program()
+            .arg("--settings")
+            .limit(Duration::from_secs(60))
+            .run()?;
+        let listed: Vec<Setting> = finished
+            .text()
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        if !finished.status.success() || listed.is_empty() {
+            return Err(ScenarioError::NoSettings {
+                program: self.command.clone(),
+                output: finished.tail(5),
+            });
+        }
+        Ok(listed)
+    }
+
     fn job(&self, job: &Job) -> Program {
         let id = job.scenario.split(['@', '+']).next().unwrap_or_default();
         let mut program = self.program().args([
@@ -91,16 +115,40 @@ impl Driver {
     }
 }
 
-/// The drivers of a run: one for each arm and flavour.
+/// A setting as a driver lists it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// The other values of what it assumes; empty where it is no assumption.
+    #[serde(default)]
+    pub alternatives: Vec<String>,
+}
+
+/// The drivers of a run: one for each arm and flavour, and for each subset of the patches.
 #[derive(Debug, Clone, Default)]
 pub struct Drivers {
     all: BTreeMap<(Arm, Flavour), Driver>,
+    subsets: BTreeMap<(String, Flavour), Driver>,
 }
 
 impl Drivers {
     /// Adds the driver of one arm and flavour.
     pub fn insert(&mut self, arm: Arm, flavour: Flavour, driver: Driver) {
         self.all.insert((arm, flavour), driver);
+    }
+
+    /// Adds the driver of one subset and flavour.
+    pub fn insert_subset(&mut self, subset: &str, flavour: Flavour, driver: Driver) {
+        self.subsets.insert((subset.to_owned(), flavour), driver);
+    }
+
+    /// The driver that a job runs in.
+    fn of(&self, job: &Job) -> Option<&Driver> {
+        match &job.subset {
+            None => self.get(job.arm, job.flavour),
+            Some(subset) => self.subsets.get(&(subset.clone(), job.flavour)),
+        }
     }
 
     /// The driver of one arm and flavour.
@@ -131,6 +179,14 @@ pub enum ScenarioError {
     /// The machine is to blame, not the program: nothing that is measured now would count.
     #[error("{0}")]
     Halted(Box<dyn Explain + Send + Sync>),
+    /// A driver lists no setting.
+    #[error("{} lists no setting: {output}", program.display())]
+    NoSettings {
+        /// The driver.
+        program: PathBuf,
+        /// Its last output.
+        output: String,
+    },
     /// A driver lists no scenario.
     #[error("{} lists no scenario: {output}", program.display())]
     NoList {
@@ -147,7 +203,7 @@ impl Explain for ScenarioError {
             Self::Process(error) => error.exit(),
             Self::Journal(error) => error.exit(),
             Self::Halted(error) => error.exit(),
-            Self::NoList { .. } => Exit::PatchOrBuildFailed,
+            Self::NoList { .. } | Self::NoSettings { .. } => Exit::PatchOrBuildFailed,
         }
     }
     fn hints(&self) -> Vec<String> {
@@ -155,7 +211,7 @@ impl Explain for ScenarioError {
             Self::Process(error) => error.hints(),
             Self::Journal(error) => error.hints(),
             Self::Halted(error) => error.hints(),
-            Self::NoList { .. } => Vec::new(),
+            Self::NoList { .. } | Self::NoSettings { .. } => Vec::new(),
         }
     }
 }
@@ -279,7 +335,7 @@ impl Runner<'_> {
     }
 
     fn attempt(&self, job: &Job, limits: Limits) -> Result<JobResult, ScenarioError> {
-        let Some(driver) = self.drivers.get(job.arm, job.flavour) else {
+        let Some(driver) = self.drivers.of(job) else {
             return Ok(JobResult::empty(Outcome::Unsupported {
                 detail: "no program for this arm".to_owned(),
             }));

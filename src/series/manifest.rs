@@ -235,6 +235,9 @@ pub struct GenerationEntry {
     pub versions: Versions,
     /// The folder of its series beside the manifest; absent where the set does not apply.
     pub series: Option<TreePath>,
+    /// Other series for the same code, taken only when they are named.
+    #[serde(default)]
+    pub alternatives: Vec<TreePath>,
     /// Why the set does not apply.
     pub reason: Option<String>,
     /// On what evidence each claim about a version rests.

@@ -11,6 +11,7 @@ mod parse_tests;
 pub mod path;
 pub mod quilt;
 mod set;
+pub mod subsets;
 
 pub use name::{PatchId, SeriesName};
 pub use path::TreePath;

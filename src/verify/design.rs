@@ -149,6 +149,7 @@ mod tests {
                     flavour: Flavour::Plain,
                     steps: None,
                     settings: BTreeMap::new(),
+                    subset: None,
                 })
             })
             .collect()

@@ -1,5 +1,6 @@
 //! What makes two runs comparable, as a key.
 use super::design::Contest;
+use super::plan::Assumptions;
 use super::{Request, Scenarios};
 use crate::device::Device;
 use crate::report::document::Fingerprint;
@@ -65,6 +66,12 @@ pub fn of(request: &Request, device: Device, programs: &BTreeMap<String, String>
     }
     if let Some(budget) = request.design.budget {
         part("budget", format!("{} s", budget.as_secs_f64()));
+    }
+    if selection.assumptions == Assumptions::Each {
+        part("assumptions", "each".to_owned());
+    }
+    if request.ablate.is_some() {
+        part("ablation", "yes".to_owned());
     }
     if request.design.arms == Contest::StockWithItself {
         part("arms", "equal".to_owned());

@@ -1,4 +1,5 @@
 //! The main job from end to end: preflight, build, run, compare, verdict, report; each phase in the journal.
+pub mod ablate;
 pub mod design;
 pub mod fingerprint;
 pub mod plan;
@@ -23,7 +24,7 @@ use crate::run::recorded::Recorded;
 use crate::run::scenarios::{Drivers, Limits, Runner};
 use crate::run::shard::{Durations, Shard};
 use design::{Contest, Design};
-use plan::{Plan, Selection, Suite};
+use plan::{Assumptions, Plan, Selection, Suite};
 pub use programs::harness_digest;
 use programs::{Given, Programs};
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub struct Request {
     pub durations: Durations,
     /// A patch set other than ours.
     pub patches_from: Option<PathBuf>,
+    /// Whether and with what it is found out which patch does what.
+    pub ablate: Option<ablate::Ablate>,
     /// Programs that are built already, instead of a tree.
     pub given: Option<Given>,
     /// Which run folder.
@@ -264,6 +267,9 @@ fn run_scenarios(
         }
         Ok(plan)
     })?;
+    if request.ablate.is_some() {
+        ablate::announce(request, programs, &plan, folder, journal)?;
+    }
     let started = Instant::now();
     let before = Recorded::read(folder.path())?;
     // a run that goes on keeps the pairs that were added to it
@@ -296,9 +302,13 @@ fn run_scenarios(
         let more = more_jobs(request, programs, &drivers, folder, journal, started)?;
         match more {
             Some(more) => jobs = more,
-            None => return Ok(()),
+            None => break,
         }
     }
+    if request.ablate.is_some() {
+        ablate::run(request, programs, &mut drivers, folder, journal, progress)?;
+    }
+    Ok(())
 }
 
 /// The jobs up to the next look, where the design allows for more pairs, a scenario needs them, and there is time.
@@ -393,9 +403,17 @@ fn planned(request: &Request, programs: &dyn Programs, drivers: &Drivers) -> Res
             }
         }
     }
+    let assumptions = match (
+        request.selection.assumptions,
+        drivers.get(Arm::Baseline, Flavour::Plain),
+    ) {
+        (Assumptions::Each, Some(driver)) => plan::alternatives(&driver.settings()?),
+        _ => Vec::new(),
+    };
     let catalogue = Catalogue {
         native,
         training: programs.training(),
+        assumptions,
     };
     let mut plan = plan::plan(&catalogue, &request.selection)?;
     let promises = programs.promises();
@@ -485,6 +503,7 @@ pub fn failed(request: &Request, failure: &Failure) -> Report {
         tests: None,
         scenarios: Vec::new(),
         goals: Vec::new(),
+        by_setting: Vec::new(),
         ablation: None,
         phases: Vec::new(),
         notes: failure.hints.clone(),

@@ -3,6 +3,7 @@ use crate::error::Explain;
 use crate::exit::Exit;
 use crate::run::catalogue::Catalogue;
 use crate::run::job::{Arm, Class, Definition, Flavour, Job};
+use crate::run::scenarios::Setting;
 use crate::run::shard::{self, Durations, Shard};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +68,18 @@ pub struct Selection {
     pub steps: Option<u64>,
     /// Whether and where sanitizers are used.
     pub sanitize: Sanitize,
+    /// Which assumptions about Metal are varied.
+    pub assumptions: Assumptions,
+}
+
+/// Which assumptions about Metal are varied, one at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Assumptions {
+    /// Those of the suite: a few in the full one, none in the quick one.
+    #[default]
+    OfTheSuite,
+    /// Each, with each of its values, in every scenario that a seed decides.
+    Each,
 }
 
 /// What is going to run.
@@ -241,6 +254,7 @@ fn job(row: &Row, arm: Arm, pair: u32, selection: &Selection) -> Job {
             Suite::Full => row.definition.full_steps,
         }),
         settings: row.settings.clone(),
+        subset: None,
     }
 }
 
@@ -265,9 +279,7 @@ fn of_suite(catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
         if wants_sanitizer(definition, selection) {
             rows.push(with(definition, Flavour::Address));
         }
-        if selection.suite == Suite::Full {
-            rows.extend(variants(definition, selection));
-        }
+        rows.extend(variants(definition, catalogue, selection));
     }
     if selection.suite == Suite::Full {
         let training = catalogue.training.iter();
@@ -277,16 +289,26 @@ fn of_suite(catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
 }
 
 /// The scenario under other assumptions about Metal, one at a time.
-fn variants(definition: &Definition, selection: &Selection) -> Vec<Row> {
-    let varies = matches!(
-        definition.class,
-        Class::GpuOnly | Class::CpuWrite | Class::Copy
-    );
+fn variants(definition: &Definition, catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
+    let (varies, assumptions): (bool, Vec<&str>) = match (selection.assumptions, selection.suite) {
+        (Assumptions::OfTheSuite, Suite::Quick) => return Vec::new(),
+        (Assumptions::OfTheSuite, Suite::Full) => (
+            matches!(
+                definition.class,
+                Class::GpuOnly | Class::CpuWrite | Class::Copy
+            ),
+            VARIANTS.to_vec(),
+        ),
+        (Assumptions::Each, _) => (
+            !definition.is_chance(),
+            catalogue.assumptions.iter().map(String::as_str).collect(),
+        ),
+    };
     if !varies || definition.positive_control {
         return Vec::new();
     }
-    VARIANTS
-        .iter()
+    assumptions
+        .into_iter()
         .filter_map(|variant| {
             let (key, value) = variant.split_once('=')?;
             let mut settings = selection.settings.clone();
@@ -312,10 +334,16 @@ fn named(catalogue: &Catalogue, selection: &Selection) -> Result<Vec<Row>, PlanE
         if flavour == Flavour::Plain && wants_sanitizer(definition, selection) {
             new.push(row(definition, settings, Flavour::Address));
         }
-        for mut row in new {
+        for row in &mut new {
             if !own.is_empty() {
-                row = row.named(&format!("@{own}"));
+                row.definition.id.push_str(&format!("@{own}"));
             }
+        }
+        if own.is_empty() && flavour == Flavour::Plain && selection.assumptions == Assumptions::Each
+        {
+            new.extend(variants(definition, catalogue, selection));
+        }
+        for row in new {
             // given twice, run once
             if rows
                 .iter()
@@ -364,6 +392,18 @@ impl Row {
         self.definition.id.push_str(suffix);
         self
     }
+}
+
+/// Every other value of what the settings assume, as `key=value`.
+#[must_use]
+pub fn alternatives(settings: &[Setting]) -> Vec<String> {
+    settings
+        .iter()
+        .flat_map(|setting| {
+            let values = setting.alternatives.iter();
+            values.map(|value| format!("{}={value}", setting.name))
+        })
+        .collect()
 }
 
 /// Reads `key=value` settings.
@@ -425,6 +465,10 @@ mod tests {
                 definition("steady", Class::GpuOnly, true),
                 definition("llama-tiny", Class::GpuOnly, true),
             ],
+            assumptions: vec![
+                "drop_order=after-wait".to_owned(),
+                "mode=eager-retire".to_owned(),
+            ],
         }
     }
 
@@ -466,6 +510,37 @@ mod tests {
                 "long",
                 "steady+training",
                 "llama-tiny+training"
+            ]
+        );
+    }
+
+    #[test]
+    fn each_assumption_is_varied_where_a_seed_decides() {
+        let selection = Selection {
+            assumptions: Assumptions::Each,
+            sanitize: Sanitize::Never,
+            ..Selection::default()
+        };
+        assert_eq!(
+            ids(&plan(&listed(), &selection).unwrap()),
+            [
+                "steady",
+                "steady@drop_order=after-wait",
+                "steady@mode=eager-retire",
+                "release-race",
+            ]
+        );
+        let named = Selection {
+            scenarios: vec!["long".to_owned(), "steady@mode=x".to_owned()],
+            ..selection
+        };
+        assert_eq!(
+            ids(&plan(&listed(), &named).unwrap()),
+            [
+                "long",
+                "long@drop_order=after-wait",
+                "long@mode=eager-retire",
+                "steady@mode=x",
             ]
         );
     }

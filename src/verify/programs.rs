@@ -3,14 +3,15 @@ mod equal;
 mod from_tree;
 mod identity;
 mod on_metal;
+mod subsets;
 mod watch;
 
 use super::design::Contest;
-use super::{Request, test_suite};
+use super::{Request, ablate::Ablate, test_suite};
 use crate::device::{Device, Host};
 use crate::error::Failure;
 use crate::progress::Progress;
-use crate::report::document::{Arms, Compared, Trust};
+use crate::report::document::{Arms, Compared, Subset, Trust};
 use crate::run::job::{Arm, Definition, Flavour};
 use crate::run::scenarios::{Driver, Guard, Unguarded};
 use crate::run::tests::{Pretence, Suite};
@@ -59,6 +60,22 @@ pub trait Programs {
         flavour: Flavour,
         progress: &dyn Progress,
     ) -> Result<Option<Built>, Failure>;
+    /// The subsets of the patches, and other patch sets, that are to be tried beside the whole series.
+    fn subsets(&self) -> Vec<Subset> {
+        Vec::new()
+    }
+    /// The program of a subset; nothing when this flavour is not to be had.
+    ///
+    /// # Errors
+    /// When it cannot be built.
+    fn build_subset(
+        &self,
+        _subset: &Subset,
+        _flavour: Flavour,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Built>, Failure> {
+        Ok(None)
+    }
     /// The test file of one arm and what runs it, with what a reader must know; files go under `folder`.
     ///
     /// # Errors
@@ -93,6 +110,12 @@ pub fn prepare(
     progress: &dyn Progress,
 ) -> Result<Box<dyn Programs>, Failure> {
     let trust = host.trust(device);
+    if device == Device::Metal && request.ablate.is_some() {
+        return Err(Failure::usage(
+            "which patch does what is found out on the simulated device only: on a Mac each subset would be a PyTorch build of its own",
+        )
+        .hint("add --device simulated"));
+    }
     let programs: Box<dyn Programs> = match (&request.given, device) {
         (Some(_), Device::Metal) => {
             return Err(Failure::usage(
@@ -100,7 +123,9 @@ pub fn prepare(
             )
             .hint("add --device simulated"));
         }
-        (Some(given), Device::Simulated) => Box::new(ReadyMade::new(given, trust)?),
+        (Some(given), Device::Simulated) => {
+            Box::new(ReadyMade::new(given, request.ablate.as_ref(), trust)?)
+        }
         (None, Device::Simulated) => {
             Box::new(from_tree::FromTree::prepare(request, trust, progress)?)
         }
@@ -124,30 +149,46 @@ pub fn harness_digest() -> Result<String, crate::share::ShareError> {
 struct ReadyMade {
     trust: Trust,
     arms: BTreeMap<Arm, (PathBuf, String)>,
+    subsets: Vec<(Subset, PathBuf, String)>,
     tests: Option<Arms<PathBuf>>,
 }
 
 impl ReadyMade {
-    fn new(given: &Given, trust: Trust) -> Result<Self, Failure> {
+    fn new(given: &Given, ablate: Option<&Ablate>, trust: Trust) -> Result<Self, Failure> {
         let mut arms = BTreeMap::new();
         for (arm, path) in [
             (Arm::Baseline, &given.baseline),
             (Arm::Patched, &given.patched),
         ] {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            let digest = digest(&path).map_err(|error| {
-                Failure::usage(format!(
-                    "cannot read the driver {}: {error}",
-                    path.display()
-                ))
-            })?;
-            arms.insert(arm, (path, digest));
+            arms.insert(arm, identified(path)?);
+        }
+        let mut subsets = Vec::new();
+        for (name, path) in ablate.iter().flat_map(|ablate| &ablate.given) {
+            let (path, digest) = identified(path)?;
+            let subset = Subset {
+                name: name.clone(),
+                ..Subset::default()
+            };
+            subsets.push((subset, path, digest));
         }
         Ok(Self {
             trust,
             arms,
+            subsets,
             tests: given.tests.clone(),
         })
+    }
+}
+
+/// A program's full path, and its identity.
+fn identified(path: &Path) -> Result<(PathBuf, String), Failure> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match digest(&path) {
+        Ok(digest) => Ok((path, digest)),
+        Err(error) => Err(Failure::usage(format!(
+            "cannot read the driver {}: {error}",
+            path.display()
+        ))),
     }
 }
 
@@ -167,6 +208,11 @@ impl Programs for ReadyMade {
         self.arms
             .iter()
             .map(|(arm, (_, digest))| (arm.name().to_owned(), digest.clone()))
+            .chain(
+                self.subsets
+                    .iter()
+                    .map(|(subset, _, digest)| (format!("subset {}", subset.name), digest.clone())),
+            )
             .collect()
     }
 
@@ -212,6 +258,26 @@ impl Programs for ReadyMade {
             driver: Driver::new(path),
             notes: Vec::new(),
         }))
+    }
+
+    fn subsets(&self) -> Vec<Subset> {
+        let subsets = self.subsets.iter();
+        subsets.map(|(subset, _, _)| subset.clone()).collect()
+    }
+
+    fn build_subset(
+        &self,
+        subset: &Subset,
+        flavour: Flavour,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Built>, Failure> {
+        let mut known = self.subsets.iter();
+        Ok(known
+            .find(|(known, _, _)| known == subset && flavour == Flavour::Plain)
+            .map(|(_, path, _)| Built {
+                driver: Driver::new(path),
+                notes: Vec::new(),
+            }))
     }
 
     fn tests(

@@ -24,12 +24,19 @@ def main(arguments):
         for scenario in SCENARIOS:
             say(**scenario)
         return 0
+    if arguments == ["--settings"]:
+        say(name="gpu_us", default="1", meaning="how long it takes", alternatives=[])
+        say(name="drop_order", default="early", meaning="when it drops", alternatives=["late"])
+        say(name="mode", default="asynchronous", meaning="when it runs", alternatives=["eager"])
+        return 0
     options = dict(zip(arguments[::2], arguments[1::2]))
     steps = int(options.get("--steps", 60))
     seed = int(options["--seed"])
     behaviour = os.environ.get("BEHAVIOUR", "clean")
     if options["--scenario"] != os.environ.get("ONLY", options["--scenario"]):
         behaviour = "clean"
+    if behaviour == "corrupt-late":
+        behaviour = "corrupt" if options.get("--set") == "drop_order=late" else "clean"
     time.sleep(float(os.environ.get("PAUSE", "0")))
     say(event="begin", schema="umpatch.driver/1", scenario=options["--scenario"], seed=seed, steps=steps, settings={})
     peak = waits = made = 0

@@ -4,6 +4,7 @@ mod baselines;
 mod pairs;
 #[path = "../support/ran.rs"]
 mod ran;
+mod ablation;
 mod sandbox;
 
 use ran::Ran;

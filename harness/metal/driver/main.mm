@@ -81,7 +81,11 @@ void listScenarios() {
 
 void listSettings() {
   for (const auto& setting : simulated_metal::settings()) {
-    writeLine(Json().field("name", setting.name).field("default", setting.value).field("meaning", setting.meaning));
+    writeLine(Json()
+                  .field("name", setting.name)
+                  .field("default", setting.value)
+                  .field("meaning", setting.meaning)
+                  .field("alternatives", setting.alternatives));
   }
 }
 

@@ -12,9 +12,14 @@ struct Entry {
   const char* meaning;
   std::function<std::string(const Configuration&)> get;
   std::function<bool(Configuration&, const std::string&)> set;
+  // What an assumption could be instead, to find out whether a verdict hangs on it; empty for what is no assumption.
+  std::vector<std::string> alternatives;
 };
 
-Entry number(const char* name, uint64_t Configuration::*field, const char* meaning) {
+Entry number(const char* name,
+             uint64_t Configuration::*field,
+             const char* meaning,
+             std::vector<std::string> alternatives = {}) {
   return {name, meaning, [field](const Configuration& c) { return std::to_string(c.*field); },
           [field](Configuration& c, const std::string& text) {
             char* end = nullptr;
@@ -24,7 +29,8 @@ Entry number(const char* name, uint64_t Configuration::*field, const char* meani
             }
             c.*field = value;
             return true;
-          }};
+          },
+          std::move(alternatives)};
 }
 
 Entry flag(const char* name, bool Configuration::*field, const char* meaning) {
@@ -35,14 +41,16 @@ Entry flag(const char* name, bool Configuration::*field, const char* meaning) {
             }
             c.*field = text == "1";
             return true;
-          }};
+          },
+          {}};
 }
 
 template <typename T>
 Entry choice(const char* name,
              T Configuration::*field,
              std::vector<std::pair<const char*, T>> values,
-             const char* meaning) {
+             const char* meaning,
+             std::vector<std::string> alternatives = {}) {
   return {name, meaning,
           [field, values](const Configuration& c) {
             for (const auto& [word, value] : values) {
@@ -60,7 +68,8 @@ Entry choice(const char* name,
               }
             }
             return false;
-          }};
+          },
+          std::move(alternatives)};
 }
 
 const std::vector<Entry>& table() {
@@ -74,10 +83,13 @@ const std::vector<Entry>& table() {
       number("gpu_us_per_command_buffer", &C::gpu_us_per_command_buffer, "GPU time of a command buffer"),
       number("gpu_us_per_command", &C::gpu_us_per_command, "GPU time of each command in it"),
       number("max_in_flight", &C::max_in_flight,
-             "uncompleted command buffers of a queue before asking for one more blocks; documented default 64"),
-      number("heap_alignment", &C::heap_alignment, "size and alignment of sub-allocations of a heap; assumed"),
+             "uncompleted command buffers of a queue before asking for one more blocks; documented default 64",
+             {"4"}),
+      number("heap_alignment", &C::heap_alignment, "size and alignment of sub-allocations of a heap; assumed",
+             {"65536"}),
       number("graph_commit_every", &C::graph_commit_every,
-             "MPSGraph commits and continues by itself after so many encodings; Apple's rule is not known"),
+             "MPSGraph commits and continues by itself after so many encodings; Apple's rule is not known",
+             {"1", "32"}),
       number("macos_major", &C::macos_major, "the macOS version that the program sees"),
       number("macos_minor", &C::macos_minor, "its minor version"),
       flag("unified", &C::unified, "hasUnifiedMemory: 1 Apple Silicon, 0 a discrete GPU"),
@@ -88,23 +100,27 @@ const std::vector<Entry>& table() {
                         {{"before-handlers", DropOrder::BeforeHandlers},
                          {"after-handlers", DropOrder::AfterHandlers},
                          {"after-wait", DropOrder::AfterWait}},
-                        "when a finished command buffer drops its references; not documented"),
+                        "when a finished command buffer drops its references; not documented",
+                        {"before-handlers", "after-wait"}),
       choice<NotificationOrder>(
           "notification_order", &C::notification_order,
           {{"in-order", NotificationOrder::InOrder}, {"any-order", NotificationOrder::AnyOrder}},
-          "whether shared events' listeners are told in the order of the signals; not documented"),
+          "whether shared events' listeners are told in the order of the signals; not documented",
+          {"any-order"}),
       choice<Mode>("mode", &C::mode, {{"eager-retire", Mode::EagerRetire}, {"asynchronous", Mode::Asynchronous}},
-                   "when an encoded command takes effect; real GPUs are asynchronous"),
+                   "when an encoded command takes effect; real GPUs are asynchronous", {"eager-retire"}),
       choice<Clock>("clock", &C::clock, {{"wall", Clock::Wall}, {"virtual", Clock::Virtual}},
                     "virtual: GPU time passes only where the program advances it or blocks"),
       choice<RetainRule>(
           "retain_rule", &C::retain_rule,
           {{"per-command-buffer", RetainRule::PerCommandBuffer}, {"per-command", RetainRule::PerCommand}},
-          "references of a command buffer to a buffer used twice; not documented"),
+          "references of a command buffer to a buffer used twice; not documented",
+          {"per-command"}),
       choice<AllocatedSizeRule>(
           "allocated_size_rule", &C::allocated_size_rule,
           {{"whole-heaps", AllocatedSizeRule::WholeHeaps}, {"used-bytes", AllocatedSizeRule::UsedBytes}},
-          "what currentAllocatedSize counts for a heap; whole heaps is assumed"),
+          "what currentAllocatedSize counts for a heap; whole heaps is assumed",
+          {"used-bytes"}),
       choice<Validation>("validation", &C::validation, {{"abort", Validation::Abort}, {"skip", Validation::Skip}},
                          "what becomes of a command outside its buffer: undefined without Metal's validation layer"),
       choice<CpuAccess>("cpu_access", &C::cpu_access,
@@ -140,7 +156,7 @@ Configuration& configuration() {
 std::vector<Setting> settings() {
   std::vector<Setting> lines;
   for (const auto& entry : table()) {
-    lines.push_back({entry.name, entry.get(configuration()), entry.meaning});
+    lines.push_back({entry.name, entry.get(configuration()), entry.meaning, entry.alternatives});
   }
   return lines;
 }

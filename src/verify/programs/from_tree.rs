@@ -1,4 +1,5 @@
 //! Programs built from a tree: its own sources, stock and patched, over the simulated Metal.
+use super::subsets::{self, Subsets};
 use super::{Built, Programs};
 use crate::build;
 use crate::engine::{self, Arms as Sides, EngineError, Selection};
@@ -7,7 +8,7 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::provision::torch::Torch;
 use crate::provision::{self, Item, Step};
-use crate::report::document::{Arms, Compared, Trust};
+use crate::report::document::{Arms, Compared, Subset, Trust};
 use crate::run::catalogue::Catalogue;
 use crate::run::job::{Arm, Definition, Flavour};
 use crate::run::scenarios::Driver;
@@ -25,6 +26,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct FromTree {
     trust: Trust,
     sides: Sides,
+    /// The subsets of the patches, and other patch sets, with their sources.
+    subsets: Subsets,
     baseline: String,
     patched: String,
     /// The folder of the harness.
@@ -70,8 +73,13 @@ impl FromTree {
                 (arms(&tree.path, request)?, torch)
             }
         };
+        let subsets = match &request.ablate {
+            Some(ablate) => subsets::of(&sides, request.patches_from.as_deref(), ablate)?,
+            None => Subsets::default(),
+        };
         Ok(Self {
             trust,
+            subsets,
             baseline: sides.stock.identity()?,
             patched: sides.patched.identity()?,
             sides,
@@ -167,7 +175,7 @@ impl Programs for FromTree {
         let patches: Vec<String> = self.sides.patches.iter().map(ToString::to_string).collect();
         let tree = &self.sides.tree;
         let unknown = || "unknown".to_owned();
-        BTreeMap::from(
+        let mut parts = BTreeMap::from(
             [
                 (
                     "upstream-version",
@@ -185,7 +193,11 @@ impl Programs for FromTree {
                 ("torch", self.torch.version.clone()),
             ]
             .map(|(name, value)| (name.to_owned(), value)),
-        )
+        );
+        if !self.subsets.all.is_empty() {
+            parts.insert("subsets".to_owned(), self.subsets.identity());
+        }
+        parts
     }
 
     fn compared(&self) -> Arms<Compared> {
@@ -207,7 +219,8 @@ impl Programs for FromTree {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.sides.notes.clone()
+        let notes = self.sides.notes.iter().chain(&self.subsets.notes);
+        notes.cloned().collect()
     }
 
     fn promises(&self) -> BTreeMap<String, Vec<String>> {
@@ -260,6 +273,31 @@ impl Programs for FromTree {
         };
         Ok(Some(Built {
             driver,
+            notes: built.notes,
+        }))
+    }
+
+    fn subsets(&self) -> Vec<Subset> {
+        self.subsets.names()
+    }
+
+    fn build_subset(
+        &self,
+        subset: &Subset,
+        flavour: Flavour,
+        progress: &dyn Progress,
+    ) -> Result<Option<Built>, Failure> {
+        let Some(sources) = self.subsets.sources(subset) else {
+            return Ok(None);
+        };
+        let flavour = match flavour {
+            Flavour::Plain => build::Flavour::Plain,
+            Flavour::Address => build::Flavour::Address,
+            Flavour::Training => return Ok(None),
+        };
+        let built = build::native_driver(sources, &self.torch, flavour, &subset.name, progress)?;
+        Ok(Some(Built {
+            driver: Driver::new(built.program),
             notes: built.notes,
         }))
     }

@@ -152,7 +152,7 @@ impl OnMetal {
 fn alone(native: Vec<Definition>) -> Catalogue {
     Catalogue {
         native,
-        training: Vec::new(),
+        ..Catalogue::default()
     }
 }
 

@@ -66,6 +66,7 @@ struct Setting {
   std::string name;
   std::string value;
   std::string meaning;
+  std::vector<std::string> alternatives; // other values of what is assumed about Metal; empty for what is no assumption
 };
 std::vector<Setting> settings();
 // False when there is no such setting or the value is none of its values.
