@@ -8,7 +8,7 @@ use crate::run::journal::AblationPlan;
 use crate::run::recorded::Recorded;
 use crate::stats::robust::median;
 use crate::verdict::{self, Pair, Process, ScenarioEvidence};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Counters that a cell keeps.
@@ -66,7 +66,7 @@ pub(super) fn of(
                 .iter()
                 .map(|(_, cells)| cells.get(index)?.as_ref())
                 .collect();
-            row(scenario, &cells)
+            row(scenario, &cells, &seeds(plan, &scenario.definition.id))
         })
         .collect();
     let verdicts = columns
@@ -81,6 +81,12 @@ pub(super) fn of(
         rows,
         verdicts,
     })
+}
+
+/// The seeds with which the subsets ran a scenario: the only ones whose figures can stand beside theirs.
+fn seeds(plan: &AblationPlan, scenario: &str) -> BTreeSet<u64> {
+    let jobs = plan.jobs.iter().filter(|job| job.scenario == scenario);
+    jobs.map(|job| job.seed).collect()
 }
 
 /// The evidence on one subset in one scenario; nothing where it was not to run.
@@ -126,9 +132,17 @@ fn cell(
     Some(evidence_of(folder, &definition, &jobs, recorded, trust))
 }
 
-fn row(scenario: &ScenarioEvidence, cells: &[Option<&ScenarioEvidence>]) -> AblationRow {
+fn row(
+    scenario: &ScenarioEvidence,
+    cells: &[Option<&ScenarioEvidence>],
+    seeds: &BTreeSet<u64>,
+) -> AblationRow {
     let of = |evidence: &ScenarioEvidence, arm: fn(&Pair) -> Option<&Process>| {
-        let processes: Vec<&Process> = evidence.pairs.iter().filter_map(arm).collect();
+        let pairs = evidence.pairs.iter();
+        let processes: Vec<&Process> = pairs
+            .filter(|pair| seeds.is_empty() || seeds.contains(&pair.seed))
+            .filter_map(arm)
+            .collect();
         figures(&processes)
     };
     let stock = of(scenario, |pair| pair.baseline.as_ref());

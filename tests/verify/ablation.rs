@@ -55,7 +55,8 @@ fn each_subset_is_judged_against_stock_and_none_decides() {
     );
     let row = &ablation["rows"][0];
     assert_eq!(row["measure"], "faults");
-    assert!(row["stock"]["faults"].as_u64().unwrap() > 0);
+    // of the one seed that the subsets ran, though the arms ran two
+    assert_eq!(row["stock"]["faults"], 1);
     assert_eq!(row["figures"][1]["faults"], 0);
     assert_eq!(row["figures"][1]["peak_bytes"], f64::from(64 << 20));
     let verdict = |index: usize| ablation["verdicts"][index][0]["verdict"].clone();
