@@ -1,5 +1,6 @@
 //! `umpatch verify --ablate` and `--every-setting`, on stand-in drivers whose behaviour is known.
-use super::sandbox::{Ran, Sandbox, lasting, started_until};
+use super::ran::Ran;
+use super::sandbox::{Sandbox, lasting, started_until};
 use serde_json::{Value, json};
 use std::path::Path;
 

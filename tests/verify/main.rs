@@ -1,10 +1,10 @@
 //! `umpatch verify` from end to end, on stand-in drivers whose behaviour is known.
 #![allow(clippy::unwrap_used, clippy::panic)]
+mod ablation;
 mod baselines;
 mod pairs;
 #[path = "../support/ran.rs"]
 mod ran;
-mod ablation;
 mod sandbox;
 
 use ran::Ran;
