@@ -85,7 +85,8 @@ pub fn run(
 /// The first finding ends a run; what the wheel's libraries keep is no leak of ours.
 fn sanitizer_options() -> &'static str {
     "halt_on_error=1:abort_on_error=0:exitcode=66:detect_leaks=0:report_thread_leaks=0:handle_segv=1:\
-     allow_user_segv_handler=1:detect_odr_violation=0:history_size=4:die_after_fork=0"
+     allow_user_segv_handler=1:detect_odr_violation=0:history_size=4:die_after_fork=0:\
+     atexit_sleep_ms=0"
 }
 
 fn arguments(what: &What, options: &Options) -> Vec<String> {

@@ -12,6 +12,9 @@ namespace explore {
 namespace {
 
 constexpr int kUsage = 2;
+constexpr const char* kScenario = "schedules";
+constexpr uint64_t kScenarioSeeds = 5000;
+constexpr uint64_t kScenarioViolations = 100; // then it is clear enough
 
 uint64_t number(const std::string& option, const char* text) {
   char* end = nullptr;
@@ -22,22 +25,38 @@ uint64_t number(const std::string& option, const char* text) {
   return value;
 }
 
+// Verbs, separated by commas.
+void addWithout(const std::string& words, std::vector<Verb>& without) {
+  for (size_t at = 0; at <= words.size();) {
+    const size_t comma = std::min(words.find(',', at), words.size());
+    Verb verb{};
+    if (!verbOf(words.substr(at, comma - at), verb)) {
+      usage("'" + words.substr(at, comma - at) + "' is not an operation");
+    }
+    without.push_back(verb);
+    at = comma + 1;
+  }
+}
+
 } // namespace
 
 void usage(const std::string& problem) {
   fprintf(stderr,
           "explorer: %s\n"
           "usage: explorer [--seeds N] [--first SEED] [--time SECONDS] [--jobs N] [--threads N] [--set NAME=VALUE]...\n"
+          "                [--without VERB,VERB...]\n"
           "                [--stop-after VIOLATIONS] [--no-shrink] [--shrink-runs N] [--limit-ms N] [--keep FOLDER] [--each]\n"
           "       explorer --seed SEED [the same]      one seed, exactly as before\n"
           "       explorer --trace FILE [--no-shrink]  a kept trace\n"
-          "       explorer --show SEED                 the trace that a seed stands for\n",
+          "       explorer --show SEED                 the trace that a seed stands for\n"
+          "       explorer --scenario schedules --seed N [--steps SEEDS] [--set NAME=VALUE]...   as a driver of scenarios\n",
           problem.c_str());
   exit(kUsage);
 }
 
 Arguments parseArguments(int count, char** values) {
   Arguments arguments;
+  bool steps_given = false;
   for (int i = 1; i < count; i++) {
     const std::string option = values[i];
     if (option == "--each") {
@@ -65,10 +84,21 @@ Arguments parseArguments(int count, char** values) {
     } else if (option == "--jobs") {
       arguments.jobs = (uint32_t)number(option, value);
     } else if (option == "--threads") {
-      arguments.workers = (uint32_t)number(option, value);
-      if (arguments.workers < 1 || arguments.workers > kMostWorkers) {
+      arguments.fixed.workers = (uint32_t)number(option, value);
+      if (arguments.fixed.workers < 1 || arguments.fixed.workers > kMostWorkers) {
         usage("--threads takes 1 to " + std::to_string(kMostWorkers));
       }
+    } else if (option == "--without") {
+      addWithout(value, arguments.fixed.without);
+    } else if (option == "--scenario") {
+      if (std::string(value) != kScenario) {
+        usage("no scenario '" + std::string(value) + "'");
+      }
+      arguments.is_scenario = true;
+      arguments.shrink = false;
+    } else if (option == "--steps") {
+      arguments.seeds = number(option, value);
+      steps_given = true;
     } else if (option == "--stop-after") {
       arguments.stop_after = number(option, value);
     } else if (option == "--shrink-runs") {
@@ -84,10 +114,16 @@ Arguments parseArguments(int count, char** values) {
       if (!equals) {
         usage("--set needs NAME=VALUE");
       }
-      arguments.settings[std::string(value, equals)] = equals + 1;
+      arguments.fixed.settings[std::string(value, equals)] = equals + 1;
     } else {
       usage("'" + option + "' is not an option");
     }
+  }
+  if (arguments.is_scenario) {
+    // each pair of a comparison has seeds of its own
+    arguments.seeds = steps_given ? arguments.seeds : kScenarioSeeds;
+    arguments.first = 1 + (arguments.first - 1) * arguments.seeds;
+    arguments.stop_after = kScenarioViolations;
   }
   if (!arguments.jobs) {
     cpu_set_t processors;

@@ -1,8 +1,8 @@
 // The command line of the explorer.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
+#include "../trace/trace.h"
 
 namespace explore {
 
@@ -18,9 +18,9 @@ struct Arguments {
   bool show = false; // prints the trace of the first seed, and runs nothing
   std::string trace; // a file to replay
   std::string keep;  // a folder for shrunk traces
-  std::map<std::string, std::string> settings; // that are not drawn
-  uint32_t workers = 0;                        // 0: drawn
-  uint64_t limit_ms = 20000;                   // of one run
+  Fixed fixed;
+  uint64_t limit_ms = 20000; // of one run
+  bool is_scenario = false;  // speaks as the drivers of scenarios do
 };
 
 // Says what is wrong and ends the process with 2.

@@ -7,6 +7,7 @@
 #include <sstream>
 #include "../../metal/driver/json.h"
 #include "../../metal/driver/output.h"
+#include "scenario.h"
 #include "shrink.h"
 
 namespace explore {
@@ -29,10 +30,17 @@ class Exploration {
 
   int run() {
     started_ms_ = milliseconds();
+    if (arguments_.is_scenario) {
+      scenario::begin(arguments_);
+    }
     if (!arguments_.trace.empty()) {
       runTrace();
     } else {
       runSeeds();
+    }
+    if (arguments_.is_scenario) {
+      scenario::end(violations_, {{"seeds", seeds_}, {"operations", operations_}, {"schedule_points", steps_}});
+      return 0;
     }
     writeEnd();
     return !seeds_ ? kNothingRan : violations_ ? kViolations : 0;
@@ -46,6 +54,7 @@ class Exploration {
   uint64_t told_ms_ = 0;
   uint64_t seeds_ = 0;
   uint64_t steps_ = 0;
+  uint64_t cpu_us_ = 0;
   uint64_t operations_ = 0;
   uint64_t out_of_memory_ = 0;
   uint64_t violations_ = 0;
@@ -63,7 +72,7 @@ class Exploration {
       bool running = false;
       for (auto& zygote : zygotes_) {
         if (!zygote->isRunning() && mayStart()) {
-          zygote->start(generate(next_++, arguments_.settings, arguments_.workers), report::Detail::Verdict);
+          zygote->start(generate(next_++, arguments_.fixed), report::Detail::Verdict);
         }
         running |= zygote->isRunning();
       }
@@ -95,7 +104,7 @@ class Exploration {
     if (!file || !error.empty()) {
       usage(arguments_.trace + ": " + (error.empty() ? "cannot be read" : error));
     }
-    for (const auto& [name, value] : arguments_.settings) {
+    for (const auto& [name, value] : arguments_.fixed.settings) {
       trace.settings[name] = value;
     }
     Zygote& zygote = *zygotes_.front();
@@ -115,6 +124,7 @@ class Exploration {
   void count(const Zygote& zygote) {
     seeds_++;
     steps_ += zygote.report().steps;
+    cpu_us_ += zygote.cpuMicroseconds();
     operations_ += zygote.report().operations;
     out_of_memory_ += zygote.report().out_of_memory;
   }
@@ -139,6 +149,10 @@ class Exploration {
   void violated(Zygote& zygote, const Trace& trace, const Outcome& outcome) {
     violations_++;
     const bool first = kinds_[outcome.kind]++ == 0;
+    if (arguments_.is_scenario) {
+      scenario::fault(trace.seed, outcome);
+      return;
+    }
     Json json;
     json.field("event", "violation")
         .field("seed", trace.seed)
@@ -184,7 +198,7 @@ class Exploration {
 
   void tell() {
     constexpr uint64_t kEvery = 1000;
-    if (milliseconds() >= told_ms_ + kEvery) {
+    if (!arguments_.is_scenario && milliseconds() >= told_ms_ + kEvery) {
       told_ms_ = milliseconds();
       writeLine(Json().field("event", "progress").object("so_far", counts()));
     }
@@ -203,6 +217,7 @@ class Exploration {
                   .field("steps", steps_)
                   .field("operations", operations_)
                   .field("out_of_memory", out_of_memory_)
+                  .field("cpu_ms", cpu_us_ / 1000)
                   .object("kinds", kinds));
   }
 };

@@ -19,6 +19,7 @@ void fixAddresses(char** values) {
     return;
   }
   setenv("UMPATCH_EXPLORER_STARTED", "1", 1); // once, even where it has no effect
+  setenv("LD_BIND_NOW", "1", 1);              // once, and not again in each copy of this process
   if (personality((unsigned long)before | ADDR_NO_RANDOMIZE) != -1) {
     execv("/proc/self/exe", values);
   }
@@ -34,7 +35,7 @@ int main(int count, char** values) {
   @autoreleasepool {
     const explore::Arguments arguments = explore::parseArguments(count, values);
     if (arguments.show) {
-      fputs(print(explore::generate(arguments.first, arguments.settings, arguments.workers)).c_str(),
+      fputs(print(explore::generate(arguments.first, arguments.fixed)).c_str(),
             stdout);
       return 0;
     }

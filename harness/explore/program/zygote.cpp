@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,11 @@ T* share() {
   return static_cast<T*>(memory);
 }
 
+uint64_t microseconds(const rusage& used) {
+  const auto of = [](const timeval& time) { return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec; };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
 // One processor for all threads of a run: they take turns, and handing the turn on is cheaper there.
 void stayHere() {
   cpu_set_t here;
@@ -46,6 +52,7 @@ void stayHere() {
 struct Zygote::Request {
   report::Detail detail;
   pid_t run;
+  uint64_t cpu_us;
   size_t size;
   char text[kMostText];
 };
@@ -112,6 +119,7 @@ Zygote::Zygote(uint32_t index, uint64_t limit_ms)
 
 void Zygote::serve(const Place& place) {
   char command = 0;
+  uint64_t before = 0;
   while (read(place.theirs, &command, 1) == 1) {
     const pid_t child = fork();
     if (child == 0) {
@@ -124,9 +132,14 @@ void Zygote::serve(const Place& place) {
     }
     place.request->run = child;
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child) {
+    rusage used{};
+    if (child < 0 || wait4(child, &status, 0, &used) != child) {
       status = -1;
     }
+    rusage own{};
+    getrusage(RUSAGE_SELF, &own);
+    place.request->cpu_us = microseconds(used) + microseconds(own) - before;
+    before = microseconds(own);
     if (::write(place.theirs, &status, sizeof status) != sizeof status) {
       return;
     }
@@ -155,6 +168,10 @@ void Zygote::start(const Trace& trace, report::Detail detail) {
   if (::write(socket_, "r", 1) != 1) {
     fail("explorer: the process that starts runs is gone");
   }
+}
+
+uint64_t Zygote::cpuMicroseconds() const {
+  return request_->cpu_us;
 }
 
 bool Zygote::isLate(uint64_t now_ms) const {

@@ -43,6 +43,8 @@ class Zygote {
   const Report& report() const {
     return *report_;
   }
+  // Processor time of the last run, with what it took to start it.
+  uint64_t cpuMicroseconds() const;
   bool isRunning() const {
     return running_;
   }

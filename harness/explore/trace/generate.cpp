@@ -78,7 +78,7 @@ std::map<std::string, std::string> drawSettings(Random& random, Kind kind) {
   return settings;
 }
 
-Verb drawVerb(Random& random, Kind kind) {
+Verb drawVerb(Random& random, Kind kind, const std::vector<Verb>& without) {
   struct Weighted {
     Verb verb;
     uint32_t weight;
@@ -96,24 +96,28 @@ Verb drawVerb(Random& random, Kind kind) {
       {Verb::Tensor, 14}, {Verb::Fill, 6}, {Verb::Blit, 4}, {Verb::Kernel, 14}, {Verb::Commit, 4}, {Verb::Free, 10},
       {Verb::Pause, 2},
   };
-  const auto draw = [&random](const auto& weights) {
-    uint32_t total = 0;
+  const auto weight = [&without](const Weighted& entry) {
+    return std::find(without.begin(), without.end(), entry.verb) == without.end() ? entry.weight : 0;
+  };
+  const auto draw = [&](const auto& weights) {
+    uint32_t total = 1; // a pause, where all is left out
     for (const Weighted& entry : weights) {
-      total += entry.weight;
+      total += weight(entry);
     }
     uint64_t at = random.below(total);
     for (const Weighted& entry : weights) {
-      if (at < entry.weight) {
+      if (at < weight(entry)) {
         return entry.verb;
       }
-      at -= entry.weight;
+      at -= weight(entry);
     }
     return Verb::Pause;
   };
   return kind == Kind::Steady ? draw(steady) : draw(table);
 }
 
-std::vector<Operation> drawThread(Random& random, Kind kind, uint32_t thread, uint32_t workers, size_t length) {
+std::vector<Operation> drawThread(
+    Random& random, Kind kind, uint32_t thread, uint32_t workers, size_t length, const std::vector<Verb>& without) {
   std::vector<Operation> operations;
   bool taken[kSlotsOfThread] = {};
   const uint32_t first = thread * kSlotsOfThread;
@@ -126,7 +130,7 @@ std::vector<Operation> drawThread(Random& random, Kind kind, uint32_t thread, ui
   };
   for (size_t i = 0; i < length; i++) {
     Operation operation{};
-    operation.verb = drawVerb(random, kind);
+    operation.verb = drawVerb(random, kind, without);
     const bool makes = operation.verb <= Verb::FromHostAsync;
     if (operation.verb == Verb::Pause) {
       operation.number = 1 + random.below(20);
@@ -167,22 +171,22 @@ Policy drawPolicy(Random& random) {
 
 } // namespace
 
-Trace generate(uint64_t seed, const std::map<std::string, std::string>& fixed, uint32_t workers) {
+Trace generate(uint64_t seed, const Fixed& fixed) {
   Random random(seed * 0x2545f4914f6cdd1dull + 1);
   Trace trace;
   trace.seed = seed;
   const uint64_t which = random.below(16);
   const Kind kind = which < 2 ? Kind::Steady : which < 6 ? Kind::Limited : Kind::Free;
   trace.settings = drawSettings(random, kind);
-  for (const auto& [name, value] : fixed) {
+  for (const auto& [name, value] : fixed.settings) {
     trace.settings[name] = value;
   }
   uint32_t threads = 1 + (uint32_t)random.below(kMostWorkers);
   if (random.oneIn(4)) {
     threads = 1; // where more can be checked
   }
-  if (workers) {
-    threads = workers;
+  if (fixed.workers) {
+    threads = fixed.workers;
   }
   const size_t lengths[] = {10, 20, 40, 70};
   size_t length = random.of(lengths);
@@ -194,7 +198,7 @@ Trace generate(uint64_t seed, const std::map<std::string, std::string>& fixed, u
     length = std::max<size_t>(8, length / (threads > 2 ? 2 : 1));
   }
   for (uint32_t i = 0; i < threads; i++) {
-    trace.threads.push_back(drawThread(random, kind, i, threads, length));
+    trace.threads.push_back(drawThread(random, kind, i, threads, length, fixed.without));
   }
   if (kind == Kind::Free && random.oneIn(12)) {
     trace.refused_heap = 1 + random.below(6);

@@ -122,6 +122,15 @@ bool parseOperation(const std::string& first, std::istringstream& line, Operatio
 const char* wordOf(Verb verb) {
   return word(verb).word;
 }
+bool verbOf(const std::string& word, Verb& verb) {
+  for (const Word& entry : kWords) {
+    if (word == entry.word) {
+      verb = entry.verb;
+      return true;
+    }
+  }
+  return false;
+}
 bool hasBytes(Verb verb) {
   return word(verb).number;
 }

@@ -56,6 +56,8 @@ constexpr uint32_t kSlotsOfThread = 6;
 constexpr uint32_t kMostWorkers = 4;
 
 const char* wordOf(Verb verb);
+// False where there is no such verb.
+bool verbOf(const std::string& word, Verb& verb);
 // What an operation takes.
 bool hasBytes(Verb verb);
 bool hasSlot(Verb verb);
@@ -67,7 +69,14 @@ std::string print(const Operation& operation);
 std::string print(const Trace& trace);
 Trace parse(const std::string& text, std::string& error);
 
-// What a seed stands for. `fixed` settings are not drawn; `workers` is 0 where the seed decides.
-Trace generate(uint64_t seed, const std::map<std::string, std::string>& fixed, uint32_t workers);
+// What is not left to the seed.
+struct Fixed {
+  std::map<std::string, std::string> settings;
+  uint32_t workers = 0;      // 0: drawn
+  std::vector<Verb> without; // what no thread does
+};
+
+// What a seed stands for.
+Trace generate(uint64_t seed, const Fixed& fixed);
 
 } // namespace explore

@@ -46,7 +46,7 @@ void expect(const uint8_t* memory, uint64_t bytes, uint8_t value, const char* wh
         char text[256];
         snprintf(text, sizeof text, "%s reads %s: byte %llu of %llu is 0x%02x, 0x%02x was written", who,
                  slotName(slot).c_str(), (unsigned long long)i, (unsigned long long)bytes, memory[i], value);
-        report::violation("wrong-data", text);
+        report::violation(memory[i] == kGivenUp ? "host-memory" : "wrong-data", text);
       }
     }
   });
@@ -69,7 +69,7 @@ void checkGivenUp() {
   for (const HostMemory* memory : hostMemories()) {
     for (uint64_t i = 0; memory->given_up && i < memory->size; i++) {
       if (memory->bytes[i] != kGivenUp) {
-        report::violation("wrong-data", "the GPU wrote into host memory after its tensor was gone");
+        report::violation("host-memory", "the GPU wrote into host memory after its tensor was gone");
       }
     }
   }

@@ -102,7 +102,7 @@ void checkIdle(const void* pointer, uint32_t slot) {
 
 void checkAccess() {
   if (counters().cpu_access_hazards) {
-    report::violation("hazard", simulated_metal::first_cpu_access_hazard().c_str());
+    report::violation("access", simulated_metal::first_cpu_access_hazard().c_str());
   }
 }
 

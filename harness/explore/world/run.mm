@@ -87,6 +87,16 @@ void touchEverything() {
   scheduler::nameMutex(umpatch::audit::mutex(), "of the allocator");
 }
 
+// The GPU has let go of what earlier command buffers held when it comes to one more.
+void letGo() {
+  auto* stream = at::mps::getDefaultMPSStream();
+  dispatch_sync(stream->queue(), ^() {
+    stream->commandBuffer();
+  });
+  synchronize(at::mps::SyncType::COMMIT_AND_WAIT);
+  simulated_metal::waitIdle();
+}
+
 void settle(World& world) {
   report::doing("the end: everything is freed");
   for (Slot& slot : world.slots) {
@@ -99,9 +109,7 @@ void settle(World& world) {
   checkBooks(world.slots);
   report::doing("the end: the cache is emptied");
   at::mps::getIMPSAllocator()->emptyCache();
-  // a released buffer that is let go of late is gone now
-  synchronize(at::mps::SyncType::COMMIT_AND_WAIT);
-  simulated_metal::waitIdle();
+  letGo();
   checkBooks(world.slots);
   checkAccess();
   checkNothingLeft();
@@ -115,6 +123,17 @@ void warmUp() {
   at::Tensor a = at::empty({16}, at::TensorOptions().dtype(at::kByte));
   at::Tensor b = at::empty({16}, at::TensorOptions().dtype(at::kByte));
   a.copy_(b);
+  @autoreleasepool {
+    // Foundation looks at dozens of character sets when it is first used
+    [NSString availableStringEncodings];
+    [[NSProcessInfo processInfo] processName];
+    NSString* text = [NSString stringWithUTF8String:"first use"];
+    [NSString stringWithCString:[text UTF8String] encoding:NSASCIIStringEncoding];
+    [NSArray arrayWithObject:text];
+    [NSDictionary dictionaryWithObject:text forKey:text];
+    [NSThread currentThread];
+    [MTLCreateSystemDefaultDevice() release];
+  }
 }
 
 void run(const Trace& trace, Report* report, report::Detail detail) {

@@ -97,8 +97,10 @@ class Worker {
         } else {
           withSlot(operation);
         }
+      } catch (const c10::Error& error) {
+        failed(error.what_without_backtrace()); // the other one reads the symbols of all libraries
       } catch (const std::exception& error) {
-        failed(error);
+        failed(error.what());
       }
     }
     report::doing("between operations");
@@ -106,8 +108,7 @@ class Worker {
     checkBooks(world_.slots);
   }
 
-  void failed(const std::exception& error) {
-    const std::string all = error.what();
+  void failed(const std::string& all) {
     const std::string line = all.substr(0, all.find('\n'));
     if (world_.may_run_out && line.find("out of memory") != std::string::npos) {
       report::current().out_of_memory++;
@@ -138,11 +139,7 @@ class Worker {
       case Verb::Wait:
         return synchronize(SyncType::COMMIT_AND_WAIT);
       case Verb::EmptyCache:
-        getIMPSAllocator()->emptyCache();
-        if (world_.workers == 1) {
-          checkOnlyLive(world_.slots);
-        }
-        return;
+        return emptyCache();
       case Verb::FreeInactive:
         return getIMPSAllocator()->freeInactiveBuffers();
       case Verb::EventRecord:
@@ -152,6 +149,18 @@ class Worker {
           scheduler::step("pause");
         }
     }
+  }
+
+  void emptyCache() {
+    getIMPSAllocator()->emptyCache();
+    if (world_.workers > 1) {
+      return;
+    }
+    if (simulated_metal::configuration().drop_order == simulated_metal::DropOrder::AfterWait) {
+      // a scalar that the last command buffer's handler frees is still held at that time
+      getIMPSAllocator()->emptyCache();
+    }
+    checkOnlyLive(world_.slots);
   }
 
   static void recordEvent() {

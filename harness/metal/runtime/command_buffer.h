@@ -18,6 +18,7 @@ struct SMAccess {
   NSUInteger offset;
   NSUInteger length;
   simulated_metal::access_guard::Use use;
+  size_t command = 0; // its place in the command buffer
 };
 
 @interface SMCommandBuffer : SMObject <MTLCommandBuffer> {

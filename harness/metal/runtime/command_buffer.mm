@@ -67,16 +67,18 @@ namespace {
   [super dealloc];
 }
 
-// The work is done, or never will be: the CPU may have the memory, whenever the references go.
-- (void)endAccesses {
-  for (const auto& access : *_accesses) {
-    access_guard::end(access.buffer->_cpuPointer + access.offset, access.length, access.use);
+// These commands are done, or never will be: the CPU may have the memory (an event may have told it so), whenever the
+// command buffer completes and its references go.
+- (void)endAccessesOfCommandsBefore:(size_t)end {
+  auto access = _accesses->begin();
+  for (; access != _accesses->end() && access->command < end; ++access) {
+    access_guard::end(access->buffer->_cpuPointer + access->offset, access->length, access->use);
   }
-  _accesses->clear();
+  _accesses->erase(_accesses->begin(), access);
 }
 
 - (void)dropReferences {
-  [self endAccesses];
+  [self endAccessesOfCommandsBefore:SIZE_MAX];
   _commands->clear();
   for (id reference : *_references) {
     [reference release];
@@ -112,6 +114,7 @@ namespace {
     for (const auto& access : accesses) {
       access_guard::begin(access.buffer->_cpuPointer + access.offset, access.length, access.use);
       _accesses->push_back(access);
+      _accesses->back().command = _commands->size();
     }
   }
   [self encodeInOrder:std::move(command)];
@@ -232,16 +235,17 @@ namespace {
   }
   _kernelEnd = _gpuStart = timeline::seconds();
   timeline::waitUntilDue(_ticket, _costMicroseconds);
-  for (auto& command : *_commands) {
-    command();
+  for (size_t i = 0; i < _commands->size(); i++) {
+    [self endAccessesOfCommandsBefore:i];
+    (*_commands)[i]();
     hooks::step("a command ran");
   }
+  [self endAccessesOfCommandsBefore:SIZE_MAX];
   _gpuEnd = timeline::seconds();
   {
     std::lock_guard<std::mutex> lock(*_mutex);
     _status = MTLCommandBufferStatusCompleted;
   }
-  [self endAccesses];
   hooks::step("a command buffer ran");
   const DropOrder order = configuration().drop_order;
   if (order == DropOrder::BeforeHandlers) {
