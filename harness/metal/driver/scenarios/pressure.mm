@@ -74,6 +74,23 @@ void oversize(Session& session) {
   }
 }
 
+// Two cached buffers are released to make room in their heap, but the limit counts the whole heap: it has to go too, or
+// an allocation fails while nobody holds memory.
+void heapsLeftEmpty(Session& session) {
+  while (session.step() < session.steps()) {
+    auto first = session.allocate(session.tensors(), 2 * kMiB);
+    auto second = session.allocate(session.tensors(), 2 * kMiB);
+    session.synchronize(SyncType::COMMIT_AND_WAIT);
+    session.release(first);
+    session.release(second);
+    auto third = session.allocate(session.tensors(), 3 * kMiB + kMiB / 2);
+    session.release(third);
+    session.tensors()->emptyCache();
+    session.endStep();
+    session.audit();
+  }
+}
+
 using Settings = std::map<std::string, std::string>;
 
 Settings pressure(const char* recommended_mib, const char* low, const char* high, const char* commit_every) {
@@ -135,6 +152,16 @@ const Scenarios added({
      true,
      pressure("128", "0.6", "1.5", "0"),
      oversize},
+    {"heaps-left-empty",
+     "cached buffers released to make room in a heap that the limit does not let grow",
+     "ours",
+     "pressure",
+     {"release-empty-heaps"},
+     50,
+     500,
+     true,
+     pressure("35", "0.01", "1.0", "0"),
+     heapsLeftEmpty},
 });
 
 } // namespace
