@@ -83,9 +83,25 @@ fn counter(process: &Process, name: &str) -> Option<f64> {
     process.result.counters.get(name).copied()
 }
 
-/// Blocking waits of the patched arm beyond the baseline's.
+/// Blocking waits of the patched arm beyond the baseline's. An operation that the baseline refuses has not waited there: where
+/// the patched arm carries it out, its wait is not one that the baseline would not have.
 pub(super) fn added_waits(baseline: &Process, patched: &Process) -> Option<f64> {
-    Some(counter(patched, "blocking_waits")? - counter(baseline, "blocking_waits")?)
+    let added = counter(patched, "blocking_waits")? - counter(baseline, "blocking_waits")?;
+    let carried_out = refused(baseline).saturating_sub(refused(patched)) as f64;
+    Some(if added > 0.0 {
+        (added - carried_out).max(0.0)
+    } else {
+        added
+    })
+}
+
+/// Operations that ended with an error.
+fn refused(process: &Process) -> u64 {
+    let faults = process.result.faults.iter();
+    faults
+        .filter(|fault| fault.kind == "unexpected-error")
+        .map(|fault| fault.count)
+        .sum()
 }
 
 fn peak(scenarios: &[&ScenarioEvidence]) -> Goal {

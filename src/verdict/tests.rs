@@ -633,6 +633,24 @@ fn a_loader_that_still_waits_breaks_a_promise() {
 }
 
 #[test]
+fn an_operation_that_the_baseline_refuses_may_wait_once_it_is_carried_out() {
+    let waits = |count: f64, mut process: Process| {
+        let counters = &mut process.result.counters;
+        counters.insert("blocking_waits".to_owned(), count);
+        process
+    };
+    let verdict = |refused, patched| {
+        let baseline = waits(0.0, faulted("unexpected-error", refused));
+        let copies = scenario(Class::Copy, vec![(baseline, waits(patched, clean()))]);
+        judge(&evidence(vec![copies])).verdict
+    };
+    assert_eq!(verdict(300, 300.0), Verdict::Pass);
+    // more waits than there are operations that it could not do
+    assert_eq!(verdict(300, 600.0), Verdict::Regression);
+    assert_eq!(verdict(20, 300.0), Verdict::Regression);
+}
+
+#[test]
 fn threads_may_hit_a_fault_on_another_seed() {
     let pairs = || {
         vec![
