@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use umpatch::report::document::{Arms, Compared, Fault, Fingerprint, Trust};
+use umpatch::report::document::{Arms, Compared, Fault, Fingerprint, Subset, Trust};
 use umpatch::run::job::{Arm, Class, Definition, Job, JobResult, Outcome};
-use umpatch::run::journal::{Event, Header, Journal, SCHEMA};
+use umpatch::run::journal::{AblationPlan, Event, Header, Journal, SCHEMA};
 
 const FILE: &str = "aten/src/ATen/mps/MPSAllocator.mm";
 
@@ -155,7 +155,13 @@ impl Lab {
             },
             trust,
             require_hardware: false,
-            compared: Arms::<Compared>::default(),
+            compared: Arms {
+                baseline: Compared::default(),
+                patched: Compared {
+                    patches: ["first", "second"].map(str::to_owned).to_vec(),
+                    ..Compared::default()
+                },
+            },
             command: format!("umpatch -C {} verify", self.tree().display()),
             row_command: String::new(),
         })));
@@ -265,6 +271,74 @@ fn result() -> JobResult {
         "counters": {"allocations": 10.0, "new_buffers": 1.0, "blocking_waits": 1.0, "hazards": 0.0},
     }))
     .unwrap()
+}
+
+/// Adds to a recorded run what the first patch does alone.
+fn ablate(run: &Path) {
+    let journal = Journal::open(run).unwrap();
+    let job = Job {
+        scenario: "steady".to_owned(),
+        arm: Arm::Patched,
+        pair: 0,
+        seed: 1,
+        flavour: Default::default(),
+        steps: None,
+        settings: BTreeMap::new(),
+        subset: Some("first alone".to_owned()),
+    };
+    let plan = AblationPlan {
+        subsets: vec![Subset {
+            name: "first alone".to_owned(),
+            patches: vec!["first".to_owned()],
+            series: String::new(),
+        }],
+        jobs: vec![job.clone()],
+    };
+    journal.append(Event::Ablation(Box::new(plan))).unwrap();
+    let mut result = result();
+    for (counter, value) in [("blocking_waits", 77.0), ("alloc_free_instructions", 500.0)] {
+        result.counters.insert(counter.to_owned(), value);
+    }
+    let result = Box::new(result);
+    journal.append(Event::JobEnd { job, result }).unwrap();
+}
+
+#[test]
+fn a_patch_shows_what_it_changes_by_itself_where_the_run_tells() {
+    let lab = Lab::new();
+    let run = lab.good();
+    let bodies = |place: &str| {
+        let (code, document) = lab.bundle(&run, place, &["--no-branches"]);
+        assert!(made(code, &document), "{document:#}");
+        let patches = document["bundle"]["patches"].as_array().unwrap().clone();
+        let folder = lab.path(place).join("small-2.6.0");
+        patches
+            .iter()
+            .map(|patch| {
+                std::fs::read_to_string(folder.join(patch["body"].as_str().unwrap())).unwrap()
+            })
+            .collect::<Vec<String>>()
+    };
+    let whole = bodies("whole");
+    assert!(
+        whole[1].contains("after is with all 2 changes"),
+        "{}",
+        whole[1]
+    );
+    ablate(&run);
+    let own = bodies("own");
+    assert!(
+        own[0].contains("stock with this change alone"),
+        "{}",
+        own[0]
+    );
+    assert!(own[0].contains("| 1 → 77 |"), "{}", own[0]);
+    assert!(
+        own[1].contains("what comes before this change in the order (1 of them)"),
+        "{}",
+        own[1]
+    );
+    assert!(own[1].contains("| 77 → 1 |"), "{}", own[1]);
 }
 
 /// Whether this machine has the linters or not: both are fine here.

@@ -2,6 +2,7 @@
 //! the run.
 use super::evidence::{Evidence, Proof};
 use super::lint::Lint;
+use super::own_share::{self, OwnShare};
 use super::slots::slot;
 use super::tables;
 use crate::engine::{Proposal, PullRequest};
@@ -308,12 +309,29 @@ fn test_plan(parts: &Parts<'_>, body: &mut String) {
 
 fn before_and_after(parts: &Parts<'_>, body: &mut String) {
     let report = &parts.evidence.report;
+    let (what, table) = match own_table(parts) {
+        Some((share, table)) => (
+            match share.below {
+                0 => "Before is stock, after is stock with this change alone.".to_owned(),
+                below => format!(
+                    "Before is stock with what comes before this change in the order ({below} of them), after is with this one too."
+                ),
+            },
+            table,
+        ),
+        None => (
+            format!(
+                "Before is stock, after is with all {} changes: the run did not measure this one by itself.",
+                parts.proposal.requests.len()
+            ),
+            tables::figures(&measured(parts)),
+        ),
+    };
     let _ = writeln!(
         body,
-        "\n{}\n\n{}\n\n{}",
+        "\n{}\n\n{}\n\n{what}\n\n{table}",
         SECTIONS[3],
         provenance_of(parts.proposal, parts.evidence),
-        tables::figures(&measured(parts))
     );
     if report.trust != Trust::Hardware {
         body.push('\n');
@@ -322,6 +340,17 @@ fn before_and_after(parts: &Parts<'_>, body: &mut String) {
              time of at least three models, or a sentence why it cannot change.",
         ));
     }
+}
+
+/// What this patch changes by itself, where the run tells.
+fn own_share<'p>(parts: &Parts<'p>) -> Option<OwnShare<'p>> {
+    own_share::of(parts.evidence, parts.proposal, parts.request)
+}
+
+fn own_table<'p>(parts: &Parts<'p>) -> Option<(OwnShare<'p>, String)> {
+    let share = own_share(parts)?;
+    let table = share.table(&parts.text.measured_by)?;
+    Some((share, table))
 }
 
 /// The scenarios whose figures the pull request shows.
@@ -386,18 +415,37 @@ pub(super) fn capital(word: &str) -> String {
 
 fn microbenchmark(parts: &Parts<'_>, body: &mut String) {
     let _ = writeln!(body, "\n{}\n", SECTIONS[4]);
-    let rows = tables::microbenchmark(parts.evidence, &measured(parts));
-    match rows {
+    let report = &parts.evidence.report;
+    let (counted, of_what) = match own_share(parts) {
+        Some(share) => (share.instructions(), "this change by itself"),
+        None => (tables::instructions(report), "all changes together"),
+    };
+    let counted = tables::counted_instructions(&counted);
+    if let Some(table) = &counted {
+        let _ = writeln!(
+            body,
+            "Instructions of one allocation and its free, counted ({of_what}; the same in each run):\n\n{table}"
+        );
+    }
+    match tables::microbenchmark(parts.evidence, &measured(parts)) {
         Some(table) => {
-            let _ = writeln!(body, "One allocation and its free:\n\n{table}");
-            if parts.evidence.report.trust != Trust::Hardware {
+            let _ = writeln!(
+                body,
+                "Time of one allocation and its free (all changes):\n\n{table}"
+            );
+            if report.trust != Trust::Hardware {
+                let decide = if counted.is_some() {
+                    " The instructions above decide."
+                } else {
+                    ""
+                };
                 let _ = writeln!(
                     body,
-                    "Wall time of the CPU's part on the machine above, beside other work: an order of magnitude, not a Mac's time. Where a \
-                     commit message counts instructions, those decide."
+                    "Wall time of the CPU's part on the machine above, beside other work: an order of magnitude, not a Mac's time.{decide}"
                 );
             }
         }
+        None if counted.is_some() => {}
         None => body.push_str(&slot(
             "an alloc/free microbenchmark: the run measured none of these scenarios' allocations.",
         )),

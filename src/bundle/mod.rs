@@ -8,6 +8,7 @@ mod error;
 mod evidence;
 pub mod lint;
 mod manifest;
+mod own_share;
 mod place;
 mod slots;
 mod tables;

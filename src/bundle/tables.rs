@@ -1,7 +1,7 @@
 //! The tables of a pull request: figures of scenarios, and the cost of an allocation.
 use super::body::pair;
 use super::evidence::Evidence;
-use crate::report::document::{ArmFigures, Arms, Scenario};
+use crate::report::document::{ArmFigures, Arms, Report, Scenario};
 use crate::report::figures::{self, NONE};
 use crate::report::markup::code;
 use crate::report::summary;
@@ -26,35 +26,91 @@ pub fn figures(scenarios: &[&Scenario]) -> String {
         }),
         ("faults (wrong bytes)", |_, arm| faults(arm)),
     ];
-    let cells: Vec<(&str, Vec<String>)> = columns
-        .into_iter()
-        .map(|(name, value)| {
-            let column = scenarios
+    let rows: Vec<Row<'_>> = scenarios
+        .iter()
+        .map(|scenario| {
+            let cells = columns
                 .iter()
-                .map(|scenario| {
-                    pair(&Arms {
-                        baseline: value(scenario, &scenario.baseline),
-                        patched: value(scenario, &scenario.patched),
-                    })
+                .map(|(name, value)| {
+                    (
+                        *name,
+                        value(scenario, &scenario.baseline),
+                        value(scenario, &scenario.patched),
+                    )
                 })
                 .collect();
-            (name, column)
+            (code(&scenario.id), cells)
         })
-        .filter(|(_, column): &(_, Vec<String>)| column.iter().any(|cell| cell != NONE))
+        .collect();
+    before_and_after(&rows)
+}
+
+/// A scenario, and for each column its name, the figure before and the one after.
+pub(super) type Row<'c> = (String, Vec<(&'c str, String, String)>);
+
+/// A row for each scenario; a column that says nothing of any is left out.
+pub(super) fn before_and_after(rows: &[Row<'_>]) -> String {
+    let count = rows.first().map_or(0, |(_, cells)| cells.len());
+    let told: Vec<usize> = (0..count)
+        .filter(|index| {
+            rows.iter().any(|(_, cells)| {
+                let (_, before, after) = &cells[*index];
+                before != NONE || after != NONE
+            })
+        })
         .collect();
     let mut table = String::from("| scenario, before → after |");
-    for (name, _) in &cells {
-        let _ = write!(table, " {name} |");
+    for index in &told {
+        let _ = write!(table, " {} |", rows[0].1[*index].0);
     }
     table.push_str("\n|-|");
-    table.push_str(&"-|".repeat(cells.len()));
-    for (index, scenario) in scenarios.iter().enumerate() {
-        let _ = write!(table, "\n| {} |", code(&scenario.id));
-        for (_, column) in &cells {
-            let _ = write!(table, " {} |", column[index]);
+    table.push_str(&"-|".repeat(told.len()));
+    for (scenario, cells) in rows {
+        let _ = write!(table, "\n| {scenario} |");
+        for index in &told {
+            let (_, baseline, patched) = cells[*index].clone();
+            let _ = write!(table, " {} |", pair(&Arms { baseline, patched }));
         }
     }
     table
+}
+
+/// Instructions that were counted, scenario by scenario: the same in each run, so that one number says it.
+#[must_use]
+pub fn counted_instructions(rows: &[(String, f64, f64)]) -> Option<String> {
+    let lines: Vec<String> = rows
+        .iter()
+        .filter(|(_, before, _)| *before > 0.0)
+        .map(|(scenario, before, after)| {
+            format!(
+                "| {} | {} | {} | {} |",
+                code(scenario),
+                figures::count(before.round()),
+                figures::count(after.round()),
+                figures::ratio(after / before)
+            )
+        })
+        .collect();
+    (!lines.is_empty()).then(|| {
+        format!(
+            "| scenario | instructions before | after | difference |\n|-|-|-|-|\n{}\n",
+            lines.join("\n")
+        )
+    })
+}
+
+/// The same of the whole series, where the run tells no more.
+#[must_use]
+pub fn instructions(report: &Report) -> Vec<(String, f64, f64)> {
+    let name = "alloc_free_instructions";
+    let scenarios = report.scenarios.iter();
+    scenarios
+        .filter_map(|scenario| {
+            let before = scenario.baseline.counters.get(name)?;
+            let after = scenario.patched.counters.get(name)?;
+            Some((scenario.id.clone(), *before, *after))
+        })
+        .collect()
 }
 
 /// A cell of one arm of a scenario.
@@ -91,8 +147,8 @@ fn faults(arm: &ArmFigures) -> String {
     }
 }
 
-/// The cost of an allocation and its free in each scenario that measured it and runs no threads of its own: instructions
-/// where they were counted, else time. Nothing where none did.
+/// The time of an allocation and its free in each scenario that measured it and runs no threads of its own. Nothing where none
+/// did.
 #[must_use]
 pub fn microbenchmark(evidence: &Evidence, scenarios: &[&Scenario]) -> Option<String> {
     let mut rows = String::new();
@@ -100,22 +156,17 @@ pub fn microbenchmark(evidence: &Evidence, scenarios: &[&Scenario]) -> Option<St
         .iter()
         .filter(|scenario| scenario.class == "gpu-only")
     {
-        for (counter, unit) in [
-            ("alloc_free_instructions", "instructions"),
-            ("alloc_free_ns", "ns"),
-        ] {
-            let before = evidence.counter(&scenario.id, Arm::Baseline, counter);
-            let after = evidence.counter(&scenario.id, Arm::Patched, counter);
-            if let (Some(before), Some(after)) = (Spread::of(&before), Spread::of(&after)) {
-                let _ = writeln!(
-                    rows,
-                    "| {} | {} {unit} | {} {unit} | {} |",
-                    code(&scenario.id),
-                    before.text(),
-                    after.text(),
-                    before.against(&after)
-                );
-            }
+        let before = evidence.counter(&scenario.id, Arm::Baseline, "alloc_free_ns");
+        let after = evidence.counter(&scenario.id, Arm::Patched, "alloc_free_ns");
+        if let (Some(before), Some(after)) = (Spread::of(&before), Spread::of(&after)) {
+            let _ = writeln!(
+                rows,
+                "| {} | {} ns | {} ns | {} |",
+                code(&scenario.id),
+                before.text(),
+                after.text(),
+                before.against(&after)
+            );
         }
     }
     (!rows.is_empty()).then(|| {
