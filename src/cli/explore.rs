@@ -65,6 +65,9 @@ pub(super) struct Arguments {
     /// A setting of the simulated device for all seeds, key=value; may be repeated [default: drawn]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// Operations that no thread does, so that a fault of theirs does not hide others (from-host-async,pinned,…)
+    #[arg(long, value_name = "OPERATIONS")]
+    without: Option<String>,
     /// With a sanitizer: its findings are violations, and seeds take ten times as long
     #[arg(long, value_enum)]
     sanitizer: Option<Sanitizer>,
@@ -217,6 +220,7 @@ fn what(own: &Arguments) -> What {
 fn options(own: &Arguments, settings: BTreeMap<String, String>) -> Options {
     Options {
         threads: own.threads,
+        without: own.without.clone(),
         settings,
         jobs: own.jobs,
         keep: own.keep.clone(),

@@ -35,7 +35,7 @@ struct Row {
     /// Whether the quick suite has it.
     quick: bool,
     positive_control: bool,
-    /// `native`, `training` or both.
+    /// `native`, `training`, `explorer`, or several.
     programs: Vec<&'static str>,
     /// Why its fault cannot show on a simulated device.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +58,7 @@ fn rows(catalogue: &Catalogue) -> Vec<Row> {
     for (program, listed) in [
         ("native", &catalogue.native),
         ("training", &catalogue.training),
+        ("explorer", &catalogue.explorer),
     ] {
         for definition in listed {
             match rows.iter_mut().find(|row| row.id == definition.id) {
@@ -78,7 +79,7 @@ fn row(definition: &Definition, program: &'static str) -> Row {
         class: definition.class,
         patches: definition.patches.clone(),
         // training scripts belong to the full suite
-        quick: definition.quick && program == "native",
+        quick: definition.quick && program != "training",
         positive_control: definition.positive_control,
         programs: vec![program],
         not_reproducible_simulated: definition.not_reproducible_simulated.clone(),

@@ -5,7 +5,7 @@ mod run;
 
 pub use error::ExploreError;
 pub use event::{Counts, Violation};
-pub use run::{Explored, What, run};
+pub use run::{Explored, What, run, sanitizer_environment};
 
 use crate::build::{self, BuildError, Built, Flavour};
 use crate::engine::SourceSet;
@@ -22,6 +22,8 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Settings of the simulated device that are not drawn.
     pub settings: BTreeMap<String, String>,
+    /// Operations that no thread does, separated by commas.
+    pub without: Option<String>,
     /// Runs at a time.
     pub jobs: Option<u32>,
     /// A folder for the traces of violations.

@@ -4,6 +4,7 @@ use super::{ExploreError, Options, Shrink};
 use crate::progress::Progress;
 use crate::run::process::Program;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,14 +64,13 @@ pub fn run(
         source,
     })?;
     let mut collector = Collector::new(what);
-    let finished = Program::new(program)
-        .args(arguments(what, options))
-        .env("TSAN_OPTIONS", sanitizer_options())
-        .env("ASAN_OPTIONS", sanitizer_options())
-        .env("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
-        .run_lines(&scratch.path().join("lines"), &mut |line| {
-            collector.line(line, progress);
-        })?;
+    let mut program = Program::new(program).args(arguments(what, options));
+    for (name, value) in sanitizer_environment() {
+        program = program.env(name, value);
+    }
+    let finished = program.run_lines(&scratch.path().join("lines"), &mut |line| {
+        collector.line(line, progress);
+    })?;
     let words = String::from_utf8_lossy(&finished.stderr).trim().to_owned();
     if finished.status.code() == Some(2) {
         let words = words.lines().next().unwrap_or_default().to_owned();
@@ -82,7 +82,18 @@ pub fn run(
     })
 }
 
-/// The first finding ends a run; what the wheel's libraries keep is no leak of ours.
+/// How programs with sanitizers run: the first finding ends a run; what the wheel's libraries keep is no leak of ours.
+#[must_use]
+pub fn sanitizer_environment() -> Vec<(OsString, OsString)> {
+    [
+        ("ASAN_OPTIONS", sanitizer_options()),
+        ("TSAN_OPTIONS", sanitizer_options()),
+        ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
+    ]
+    .map(|(name, value)| (name.into(), value.into()))
+    .into()
+}
+
 fn sanitizer_options() -> &'static str {
     "halt_on_error=1:abort_on_error=0:exitcode=66:detect_leaks=0:report_thread_leaks=0:handle_segv=1:\
      allow_user_segv_handler=1:detect_odr_violation=0:history_size=4:die_after_fork=0:\
@@ -106,6 +117,7 @@ fn arguments(what: &What, options: &Options) -> Vec<String> {
         What::Trace(path) => option("--trace", Some(path.display().to_string())),
     }
     option("--threads", options.threads.map(|n| n.to_string()));
+    option("--without", options.without.clone());
     option("--jobs", options.jobs.map(|n| n.to_string()));
     option("--stop-after", options.stop_after.map(|n| n.to_string()));
     option("--limit-ms", options.limit_ms.map(|n| n.to_string()));

@@ -9,17 +9,20 @@ pub struct Catalogue {
     pub native: Vec<Definition>,
     /// Those that train a model on the simulated mps device.
     pub training: Vec<Definition>,
+    /// Those of the schedule explorer.
+    pub explorer: Vec<Definition>,
     /// The other values of what is assumed about Metal, as `key=value`; known only from a program.
     pub assumptions: Vec<String>,
 }
 
 impl Catalogue {
-    /// Reads the lists in a harness folder: `metal/scenarios.ndjson` and `leaks/scenarios.ndjson`. What is not there is empty.
+    /// Reads the lists in a harness folder: `scenarios.ndjson` in `metal`, `leaks` and `explore`. What is not there is empty.
     #[must_use]
     pub fn read(harness: &Path) -> Self {
         Self {
             native: listed(&harness.join("metal").join("scenarios.ndjson")),
             training: listed(&harness.join("leaks").join("scenarios.ndjson")),
+            explorer: listed(&harness.join("explore").join("scenarios.ndjson")),
             assumptions: Vec::new(),
         }
     }

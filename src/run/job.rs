@@ -48,6 +48,14 @@ pub enum Flavour {
     Address,
     /// Not compiled for itself: a training script on the simulated mps device.
     Training,
+    /// With ThreadSanitizer.
+    Thread,
+    /// The schedule explorer.
+    Explorer,
+    /// The schedule explorer with AddressSanitizer.
+    ExplorerAddress,
+    /// The schedule explorer with ThreadSanitizer.
+    ExplorerThread,
 }
 
 impl Flavour {
@@ -55,8 +63,9 @@ impl Flavour {
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
-            Self::Plain => "",
-            Self::Address => "+address",
+            Self::Plain | Self::Explorer => "",
+            Self::Address | Self::ExplorerAddress => "+address",
+            Self::Thread | Self::ExplorerThread => "+thread",
             Self::Training => "+training",
         }
     }

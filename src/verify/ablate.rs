@@ -46,7 +46,7 @@ pub fn jobs(plan: &Plan, subsets: &[Subset], selection: &Selection) -> Vec<Job> 
                     Flavour::Plain => true,
                     // a build of its own for each subset
                     Flavour::Address => named || selection.suite == Suite::Full,
-                    Flavour::Training => false,
+                    _ => false,
                 }
         };
         if definition.positive_control {
@@ -185,6 +185,7 @@ mod tests {
             ..Definition::default()
         };
         Catalogue {
+            explorer: Vec::new(),
             native: vec![
                 definition("steady", Class::GpuOnly),
                 definition("race", Class::Stress),

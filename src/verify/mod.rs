@@ -413,6 +413,7 @@ fn planned(request: &Request, programs: &dyn Programs, drivers: &Drivers) -> Res
     let catalogue = Catalogue {
         native,
         training: programs.training(),
+        explorer: programs.explorer(),
         assumptions,
     };
     let mut plan = plan::plan(&catalogue, &request.selection)?;

@@ -239,6 +239,9 @@ fn pairs(row: &Row, selection: &Selection) -> u32 {
         Flavour::Plain => selection.suite.pairs(),
         Flavour::Training => 1,
         Flavour::Address => selection.suite.sanitized_pairs(),
+        Flavour::Thread => selection.suite.pairs(),
+        // one process runs thousands of seeds
+        Flavour::Explorer | Flavour::ExplorerAddress | Flavour::ExplorerThread => 1,
     })
 }
 
@@ -249,12 +252,24 @@ fn job(row: &Row, arm: Arm, pair: u32, selection: &Selection) -> Job {
         pair,
         seed: selection.seed.wrapping_add(u64::from(pair)),
         flavour: row.flavour,
-        steps: selection.steps.or(match selection.suite {
-            Suite::Quick => row.definition.quick_steps,
-            Suite::Full => row.definition.full_steps,
-        }),
+        steps: selection.steps.or(steps(row, selection.suite)),
         settings: row.settings.clone(),
         subset: None,
+    }
+}
+
+/// The scenario's own steps; with a sanitizer the explorer has time for fewer seeds.
+fn steps(row: &Row, suite: Suite) -> Option<u64> {
+    const SANITIZED_SHARE: u64 = 40;
+    let steps = match suite {
+        Suite::Quick => row.definition.quick_steps,
+        Suite::Full => row.definition.full_steps,
+    };
+    match row.flavour {
+        Flavour::ExplorerAddress | Flavour::ExplorerThread => {
+            steps.map(|steps| (steps / SANITIZED_SHARE).max(1))
+        }
+        _ => steps,
     }
 }
 
@@ -278,8 +293,18 @@ fn of_suite(catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
         rows.push(with(definition, Flavour::Plain));
         if wants_sanitizer(definition, selection) {
             rows.push(with(definition, Flavour::Address));
+            if selection.suite == Suite::Full {
+                rows.push(with(definition, Flavour::Thread));
+            }
         }
         rows.extend(variants(definition, catalogue, selection));
+    }
+    for definition in &catalogue.explorer {
+        rows.push(with(definition, Flavour::Explorer));
+        if selection.suite == Suite::Full && selection.sanitize != Sanitize::Never {
+            rows.push(with(definition, Flavour::ExplorerAddress));
+            rows.push(with(definition, Flavour::ExplorerThread));
+        }
     }
     if selection.suite == Suite::Full {
         let training = catalogue.training.iter();
@@ -358,19 +383,28 @@ fn named(catalogue: &Catalogue, selection: &Selection) -> Result<Vec<Row>, PlanE
 
 /// The scenario and flavour that a name with or without a suffix means; the native one where there are two.
 fn find<'a>(name: &str, catalogue: &'a Catalogue) -> Result<(&'a Definition, Flavour), PlanError> {
-    let (id, wanted) = [Flavour::Address, Flavour::Training]
+    let (id, wanted) = [Flavour::Address, Flavour::Thread, Flavour::Training]
         .into_iter()
         .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, Some(flavour))))
         .unwrap_or((name, None));
     let among = |listed: &'a [Definition]| listed.iter().find(|definition| definition.id == id);
     let native = among(&catalogue.native);
     let training = || among(&catalogue.training).map(|found| (found, Flavour::Training));
+    let explorer = || {
+        let flavour = match wanted {
+            Some(Flavour::Address) => Flavour::ExplorerAddress,
+            Some(Flavour::Thread) => Flavour::ExplorerThread,
+            _ => Flavour::Explorer,
+        };
+        among(&catalogue.explorer).map(|found| (found, flavour))
+    };
     match wanted {
         Some(Flavour::Training) => training(),
-        Some(flavour) => native.map(|found| (found, flavour)),
+        Some(flavour) => native.map(|found| (found, flavour)).or_else(explorer),
         None => native
             .map(|found| (found, Flavour::Plain))
-            .or_else(training),
+            .or_else(training)
+            .or_else(explorer),
     }
     .ok_or_else(|| PlanError::Unknown {
         id: name.to_owned(),
@@ -456,6 +490,7 @@ mod tests {
             ..Definition::default()
         };
         Catalogue {
+            explorer: Vec::new(),
             native: vec![
                 definition("steady", Class::GpuOnly, true),
                 definition("release-race", Class::Stress, true),
@@ -507,11 +542,47 @@ mod tests {
                 "steady@graph_commit_every=32",
                 "release-race",
                 "release-race+address",
+                "release-race+thread",
                 "long",
                 "steady+training",
                 "llama-tiny+training"
             ]
         );
+    }
+
+    #[test]
+    fn the_explorer_runs_once_and_with_sanitizers_in_the_full_suite() {
+        let catalogue = Catalogue {
+            explorer: vec![Definition {
+                id: "schedules".to_owned(),
+                quick_steps: Some(5000),
+                full_steps: Some(40_000),
+                ..Definition::default()
+            }],
+            ..Catalogue::default()
+        };
+        let steps = |plan: &Plan| -> Vec<(Flavour, Option<u64>)> {
+            let patched = plan.jobs.iter().filter(|job| job.arm == Arm::Patched);
+            patched.map(|job| (job.flavour, job.steps)).collect()
+        };
+        let quick = plan(&catalogue, &Selection::default()).unwrap();
+        assert_eq!(steps(&quick), [(Flavour::Explorer, Some(5000))]);
+        let mut selection = Selection {
+            suite: Suite::Full,
+            ..Selection::default()
+        };
+        let full = plan(&catalogue, &selection).unwrap();
+        assert_eq!(
+            steps(&full),
+            [
+                (Flavour::Explorer, Some(40_000)),
+                (Flavour::ExplorerAddress, Some(1000)),
+                (Flavour::ExplorerThread, Some(1000)),
+            ]
+        );
+        selection.scenarios = vec!["schedules+thread".to_owned()];
+        let named = plan(&catalogue, &selection).unwrap();
+        assert_eq!(steps(&named), [(Flavour::ExplorerThread, Some(1000))]);
     }
 
     #[test]

@@ -50,6 +50,10 @@ pub trait Programs {
     fn promises(&self) -> BTreeMap<String, Vec<String>>;
     /// The training scripts that can run beside the native scenarios.
     fn training(&self) -> Vec<Definition>;
+    /// The scenarios of the schedule explorer; none where there is no explorer.
+    fn explorer(&self) -> Vec<Definition> {
+        Vec::new()
+    }
     /// The program of one arm; nothing when this flavour is not to be had.
     ///
     /// # Errors

@@ -57,6 +57,10 @@ impl Programs for EqualArms {
         self.0.training()
     }
 
+    fn explorer(&self) -> Vec<Definition> {
+        self.0.explorer()
+    }
+
     fn build(
         &self,
         _arm: Arm,

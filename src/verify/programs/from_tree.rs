@@ -5,6 +5,7 @@ use crate::build;
 use crate::engine::{self, Arms as Sides, EngineError, Selection};
 use crate::error::Failure;
 use crate::exit::Exit;
+use crate::explore;
 use crate::progress::Progress;
 use crate::provision::torch::Torch;
 use crate::provision::{self, Item, Step};
@@ -239,6 +240,10 @@ impl Programs for FromTree {
         self.catalogue.training.clone()
     }
 
+    fn explorer(&self) -> Vec<Definition> {
+        self.catalogue.explorer.clone()
+    }
+
     fn build(
         &self,
         arm: Arm,
@@ -252,12 +257,23 @@ impl Programs for FromTree {
         let native = |flavour, name: &str| {
             build::native_driver(sources, &self.torch, flavour, name, progress)
         };
+        let explorer = |flavour: build::Flavour| {
+            let name = format!("{name}, the explorer ({})", flavour.name());
+            explore::build(sources, &self.torch, flavour, &name, progress)
+        };
         let built = match flavour {
             Flavour::Plain => native(build::Flavour::Plain, name)?,
             Flavour::Address => native(
                 build::Flavour::Address,
                 &format!("{name} with AddressSanitizer"),
             )?,
+            Flavour::Thread => native(
+                build::Flavour::Thread,
+                &format!("{name} with ThreadSanitizer"),
+            )?,
+            Flavour::Explorer => explorer(build::Flavour::Plain)?,
+            Flavour::ExplorerAddress => explorer(build::Flavour::Address)?,
+            Flavour::ExplorerThread => explorer(build::Flavour::Thread)?,
             Flavour::Training => build::build_arm(
                 &self.harness.join("device"),
                 sources,
@@ -268,8 +284,12 @@ impl Programs for FromTree {
             )?,
         };
         let driver = match flavour {
-            Flavour::Plain | Flavour::Address => Driver::new(built.program),
             Flavour::Training => self.training_driver(&built.program),
+            Flavour::Plain | Flavour::Address => Driver::new(built.program),
+            _ => Driver {
+                environment: explore::sanitizer_environment(),
+                ..Driver::new(built.program)
+            },
         };
         Ok(Some(Built {
             driver,
@@ -293,7 +313,7 @@ impl Programs for FromTree {
         let flavour = match flavour {
             Flavour::Plain => build::Flavour::Plain,
             Flavour::Address => build::Flavour::Address,
-            Flavour::Training => return Ok(None),
+            _ => return Ok(None),
         };
         let built = build::native_driver(sources, &self.torch, flavour, &subset.name, progress)?;
         Ok(Some(Built {

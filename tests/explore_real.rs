@@ -1,0 +1,129 @@
+//! The schedule explorer on the real 2.6.0 tree: our series is clean, stock's faults and a planted one are found, a seed does
+//! the same again, and a trace that was made small still shows its fault.
+//!
+//! Needs what the test command provides: `UMPATCH_TEST_TREE`, the compiler and the torch wheel in the cache.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One compiler run at a time is enough for a machine.
+fn alone() -> MutexGuard<'static, ()> {
+    static BUSY: Mutex<()> = Mutex::new(());
+    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tree() -> PathBuf {
+    std::env::var_os("UMPATCH_TEST_TREE")
+        .expect("UMPATCH_TEST_TREE names a 2.6.0 tree: `umpatch fetch 2.6.0` brings one, ci/test sets it")
+        .into()
+}
+
+/// `explore --json` on the tree: the exit code and the document.
+fn explore(arguments: &[&str]) -> (i32, Value) {
+    let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
+        .arg("-C")
+        .arg(tree())
+        .args(["explore", "--json", "--quiet"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let document =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
+    (output.status.code().unwrap(), document)
+}
+
+#[test]
+fn our_series_violates_nothing() {
+    let _alone = alone();
+    let (code, document) = explore(&["--seeds", "4000"]);
+    assert_eq!(code, 0, "{}", document["violations"]);
+    assert_eq!(document["schema"], "umpatch.explore/1");
+    assert_eq!(document["seeds"], 4000);
+    assert_eq!(document["next"], 4001);
+}
+
+#[test]
+fn stock_violates_and_its_small_trace_does_the_same() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let keep = folder.path().to_str().unwrap();
+    let without = "from-host-async,to-device-async,to-host-dropped";
+    let (code, document) = explore(&[
+        "--arm",
+        "stock",
+        "--seeds",
+        "400",
+        "--without",
+        without,
+        "--keep",
+        keep,
+    ]);
+    assert_eq!(code, 1);
+    // memory that command buffers hold is given to the CPU to write
+    assert!(document["kinds"]["hazard"].as_u64().unwrap() > 0);
+    let first = document["violations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|violation| violation["kind"] == "hazard")
+        .unwrap();
+    assert_eq!(first["replays"], true);
+    assert!(first["shrunk_operations"].as_u64().unwrap() <= 6, "{first}");
+    let kept = first["kept"].as_str().unwrap();
+    let (code, again) = explore(&["--arm", "stock", "--trace", kept, "--no-shrink"]);
+    assert_eq!((code, &again["violations"][0]["kind"]), (1, &first["kind"]));
+    // what it shows is mended in the series
+    let (code, _) = explore(&["--trace", kept]);
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_seed_does_exactly_the_same_again() {
+    let _alone = alone();
+    let run = || {
+        let (code, document) = explore(&["--arm", "stock", "--seeds", "60", "--no-shrink"]);
+        assert_eq!(code, 1);
+        let violations = document["violations"].as_array().unwrap().clone();
+        let mut seen: Vec<(u64, u64)> = violations
+            .iter()
+            .map(|violation| {
+                let number = |name: &str| violation[name].as_u64().unwrap();
+                (number("seed"), number("fingerprint"))
+            })
+            .collect();
+        seen.sort_unstable();
+        (seen, document["steps"].as_u64().unwrap())
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_planted_fault_is_found() {
+    let _alone = alone();
+    let mutant = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/mutants/lose-a-block");
+    let (code, document) = explore(&[
+        "--patches-from",
+        mutant.to_str().unwrap(),
+        "--seeds",
+        "1000",
+        "--stop-after",
+        "1",
+        "--no-shrink",
+    ]);
+    assert_eq!(code, 1, "{document}");
+}
+
+#[test]
+fn a_trace_that_is_none_is_refused() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.trace");
+    std::fs::write(&path, "umpatch.trace/1\nthread 1\n  tensor t9z 12\n").unwrap();
+    let (code, document) = explore(&["--trace", path.to_str().unwrap()]);
+    assert_eq!(code, 2);
+    let said = document["error"].to_string();
+    assert!(said.contains("line 3"), "{said}");
+}
