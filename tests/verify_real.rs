@@ -106,6 +106,26 @@ fn our_series_passes_and_meets_its_goals() {
 }
 
 #[test]
+fn the_ordered_series_passes_and_meets_its_goals() {
+    let _alone = alone();
+    let (code, report) = verify(&[
+        "--no-tests",
+        "--sanitize",
+        "never",
+        "--series",
+        "classic-ordered",
+        "--pairs",
+        "1",
+    ]);
+    assert_eq!(code, 0, "{}", report["reasons"]);
+    assert_eq!(report["verdict"], "pass");
+    assert_eq!(report["fingerprint"]["parts"]["series"], "classic-ordered");
+    for goal in report["goals"].as_array().unwrap() {
+        assert_eq!(goal["met"], true, "{goal}");
+    }
+}
+
+#[test]
 fn every_control_is_refused() {
     let _alone = alone();
     assert_eq!(complaints("controls", 2), "");

@@ -66,7 +66,15 @@ pub(super) fn of(
                 .iter()
                 .map(|(_, cells)| cells.get(index)?.as_ref())
                 .collect();
-            row(scenario, &cells, &seeds(plan, &scenario.definition.id))
+            let own = columns
+                .iter()
+                .filter(|(subset, _)| subset.series.is_empty());
+            row(
+                scenario,
+                &cells,
+                own.count(),
+                &seeds(plan, &scenario.definition.id),
+            )
         })
         .collect();
     let verdicts = columns
@@ -132,9 +140,11 @@ fn cell(
     Some(evidence_of(folder, &definition, &jobs, recorded, trust))
 }
 
+/// A row; the first `own` cells are those of the series that the run is about.
 fn row(
     scenario: &ScenarioEvidence,
     cells: &[Option<&ScenarioEvidence>],
+    own: usize,
     seeds: &BTreeSet<u64>,
 ) -> AblationRow {
     let of = |evidence: &ScenarioEvidence, arm: fn(&Pair) -> Option<&Process>| {
@@ -150,7 +160,11 @@ fn row(
         .iter()
         .map(|cell| Some(of((*cell)?, |pair| pair.patched.as_ref())))
         .collect();
-    let measure = measure(&stock, figures.iter().flatten());
+    // what a rival does is not what tells the parts of the series apart, unless nothing else does
+    let measure = match measure(&stock, figures.iter().take(own).flatten()) {
+        Measure::Peak => measure(&stock, figures.iter().flatten()),
+        told => told,
+    };
     AblationRow {
         scenario: scenario.definition.id.clone(),
         findings: cells
@@ -214,9 +228,16 @@ fn figures(processes: &[&Process]) -> CellFigures {
 
 fn faults(process: &Process) -> u64 {
     let found: u64 = process.result.faults.iter().map(|fault| fault.count).sum();
+    let told = process.result.faults.iter().any(|fault| {
+        matches!(
+            &*fault.kind,
+            "crash" | "timed-out" | "out-of-memory" | "unexpected-error"
+        )
+    });
     match process.result.outcome {
         Outcome::Ok | Outcome::Faulted | Outcome::Unsupported { .. } => found,
-        _ => found.saturating_add(1),
+        // its runner may have noted its end among the faults
+        _ => found.saturating_add(u64::from(!told)),
     }
 }
 

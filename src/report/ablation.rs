@@ -66,8 +66,9 @@ pub(super) fn at(row: &AblationRow, index: usize) -> Option<(&Finding, String)> 
     Some((finding, figure))
 }
 
-/// The rows that are worth a reader's time: under the default settings those in which not all subsets are as stock is;
-/// under another setting those that read otherwise than the same scenario under the default ones.
+/// The rows that are worth a reader's time, those that tell the parts of the series apart first: under the default settings
+/// all in which not all subsets are as stock is; under another setting those that read otherwise than the same scenario under
+/// the default ones.
 pub(super) fn telling(ablation: &Ablation) -> Vec<&AblationRow> {
     let states = |row: &AblationRow| -> Vec<Option<FindingState>> {
         (0..ablation.subsets.len())
@@ -81,7 +82,7 @@ pub(super) fn telling(ablation: &Ablation) -> Vec<&AblationRow> {
             .iter()
             .find(|other| Some(other.scenario.as_str()) == id)
     };
-    ablation
+    let mut telling: Vec<&AblationRow> = ablation
         .rows
         .iter()
         .filter(|row| {
@@ -93,11 +94,32 @@ pub(super) fn telling(ablation: &Ablation) -> Vec<&AblationRow> {
                     .any(|(own, usual)| own.is_some() && *own != usual),
                 None => {
                     own.iter().flatten().any(|state| *state != FindingState::Ok)
-                        || row.measure == Measure::Instructions
+                        || differs(row, ablation.subsets.len())
                 }
             }
         })
-        .collect()
+        .collect();
+    let own = ablation
+        .subsets
+        .iter()
+        .filter(|subset| subset.series.is_empty())
+        .count();
+    telling.sort_by_key(|row| {
+        let states = states(row);
+        let mut found = states.iter().take(own).flatten();
+        let all_as_stock = found.all(|state| *state == FindingState::Ok);
+        (all_as_stock, !differs(row, own))
+    });
+    telling
+}
+
+/// Whether the figure of any of the first subsets is not stock's.
+fn differs(row: &AblationRow, count: usize) -> bool {
+    let stock = value(row.measure, &row.stock);
+    let figures = row.figures.iter().take(count).flatten();
+    figures
+        .map(|arm| value(row.measure, arm))
+        .any(|own| own != stock)
 }
 
 /// One setting with the verdict on each subset that ran under it.

@@ -336,9 +336,14 @@ fn which_patch(report: &Report, text: &mut String) {
         );
         paragraph(text, &format!("  [{}] ", index + 1), "      ", &words);
     }
+    let telling = ablation::telling(whole);
+    if telling.is_empty() {
+        text.push_str("  no scenario tells them apart\n");
+        return;
+    }
+    text.push_str("  counts, or how many times stock's bytes and instructions\n");
     let mut rows = vec![["scenario".to_owned(), "stock".to_owned()].to_vec()];
     rows[0].extend((1..=whole.subsets.len()).map(|number| format!("[{number}]")));
-    let telling = ablation::telling(whole);
     for row in telling.iter().take(ROWS) {
         let mut cells = vec![
             harmless::line(&row.scenario, harmless::NAME),
@@ -350,7 +355,7 @@ fn which_patch(report: &Report, text: &mut String) {
                     format!(
                         "{}{}",
                         summary::finding_sign(finding.state),
-                        figure.replace(' ', "")
+                        figure.replace([' ', '×'], "")
                     )
                 }
                 None => figures::NONE.to_owned(),
