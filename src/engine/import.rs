@@ -58,7 +58,8 @@ pub fn import(request: &ImportRequest<'_>) -> Result<Imported, EngineError> {
     if std::fs::read_dir(request.to).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(EngineError::NotEmpty(request.to.to_owned()));
     }
-    let mails = mailbox::split(request.bytes);
+    let unmarked = mailbox::unmarked(request.bytes);
+    let mails = mailbox::split(&unmarked);
     let several = mails.len() > 1;
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     let mut imported = Imported {

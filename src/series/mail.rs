@@ -1,4 +1,5 @@
 //! The mail around a patch: who wrote it, when, and the commit message that it carries.
+use encoding_rs::Encoding;
 
 /// Who wrote a patch and when, and what the commit says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,9 @@ pub const NAME: &str = "umpatch";
 pub const EMAIL: &str = "umpatch@localhost";
 /// 2000-01-01 in UTC, the date that goes with [`NAME`].
 pub const SECONDS: i64 = 946_684_800;
+
+/// What some editors put before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Why a preamble that looks like a mail cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +65,7 @@ impl Message {
     /// # Errors
     /// When the body is encoded.
     pub fn from_preamble(preamble: &[u8]) -> Result<Option<Self>, MailError> {
+        let preamble = preamble.strip_prefix(BYTE_ORDER_MARK).unwrap_or(preamble);
         let (head, rest) = split_at_blank_line(preamble);
         let Some(headers) = headers(&to_text(head, "utf-8")) else {
             return Ok(None);
@@ -271,7 +276,7 @@ fn body(text: &str) -> String {
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-fn charset(content_type: &str) -> Option<String> {
+pub(super) fn charset(content_type: &str) -> Option<String> {
     let lower = content_type.to_ascii_lowercase();
     let value = lower.split("charset=").nth(1)?;
     Some(
@@ -283,20 +288,14 @@ fn charset(content_type: &str) -> Option<String> {
     )
 }
 
-fn is_latin(charset: &str) -> bool {
-    matches!(
-        charset,
-        "iso-8859-1" | "latin1" | "iso-8859-15" | "windows-1252"
-    )
-}
-
 /// Bytes as text; a byte that fits no encoding becomes the replacement character.
 pub(super) fn to_text(bytes: &[u8], charset: &str) -> String {
-    if is_latin(charset) {
-        bytes.iter().map(|&byte| char::from(byte)).collect()
-    } else {
-        String::from_utf8_lossy(bytes).into_owned()
+    // what the web calls so is windows-1252, which mail tells apart
+    if matches!(charset, "iso-8859-1" | "latin1") {
+        return bytes.iter().map(|&byte| char::from(byte)).collect();
     }
+    let encoding = Encoding::for_label(charset.as_bytes()).unwrap_or(encoding_rs::UTF_8);
+    encoding.decode(bytes).0.into_owned()
 }
 
 /// `[PATCH v2 1/5] [MPS] x` is `[MPS] x`.
@@ -324,6 +323,14 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
+/// What git and its library take off the ends of a name before they write it into a commit.
+const fn is_crud(c: char) -> bool {
+    matches!(
+        c,
+        '\0'..=' ' | ',' | ':' | ';' | '<' | '>' | '"' | '\\' | '\''
+    )
+}
+
 /// `Name <address>` as a header has it, the name perhaps in quotes or encoded; characters that git refuses are left out.
 fn address(text: &str) -> (String, String) {
     let (name, email) = match text.rsplit_once('<') {
@@ -334,7 +341,7 @@ fn address(text: &str) -> (String, String) {
         text.chars()
             .filter(|c| !matches!(c, '<' | '>') && !c.is_control())
             .collect::<String>()
-            .trim()
+            .trim_matches(is_crud)
             .to_owned()
     };
     // quotes that come out of an encoded word are part of the name
@@ -357,7 +364,10 @@ fn date(text: &str) -> Option<(i64, i32)> {
         .relaxed_weekday(true)
         .parse_zoned(text)
         .ok()?;
-    Some((zoned.timestamp().as_second(), zoned.offset().seconds() / 60))
+    let seconds = zoned.timestamp().as_second();
+    // git's library writes no other times into a commit
+    u32::try_from(seconds).ok()?;
+    Some((seconds, zoned.offset().seconds() / 60))
 }
 
 /// Decodes the encoded words of RFC 2047; one that cannot be decoded is kept as it stands.
@@ -401,12 +411,13 @@ fn encoded_word(word: &str) -> Option<(String, usize)> {
         _ => return None,
     };
     let charset = charset.split('*').next()?.to_ascii_lowercase();
-    let value = if is_latin(&charset) {
+    let value = if matches!(charset.as_str(), "iso-8859-1" | "latin1") {
         to_text(&bytes, &charset)
-    } else if matches!(charset.as_str(), "utf-8" | "us-ascii" | "utf8") {
-        String::from_utf8(bytes).ok()?
     } else {
-        return None;
+        let encoding = Encoding::for_label(charset.as_bytes())?;
+        encoding
+            .decode_without_bom_handling_and_without_replacement(&bytes)?
+            .into_owned()
     };
     let length = 2 + charset_length(word)? + 1 + encoding.len() + 1 + end + 2;
     Some((value, length))
@@ -490,11 +501,7 @@ mod tests {
                 "[MPS] A subject that is so long that it has to be broken over more than one line of the mail",
                 "Why.\n\nMore.",
             ),
-            (
-                "\"quoted\" ä \"",
-                "[MPS] Quotes that are the name's own",
-                "",
-            ),
+            ("a \"quoted\" ä", "[MPS] Quotes that are the name's own", ""),
             ("back\\slash \"and\" more", "[MPS] Quotes within", ""),
             (
                 "=?utf-8?q?a?=",
@@ -562,8 +569,67 @@ mod tests {
     #[test]
     fn latin_and_unknown_words() {
         assert_eq!(decode_words("=?iso-8859-1?Q?caf=E9_x?= y"), "café x y");
-        assert_eq!(decode_words("=?koi8-r?Q?=E9?= y"), "=?koi8-r?Q?=E9?= y");
+        assert_eq!(decode_words("=?koi8-r?Q?=E9?= y"), "И y");
+        assert_eq!(decode_words("=?GB18030?B?0N64tL661fk=?="), "修复竞争");
+        assert_eq!(decode_words("=?windows-1252?Q?=80?="), "€");
+        for unknown in [
+            "=?unknown-8bit?Q?=E9?= y",
+            "=?utf-8?Q?=E9?= y",
+            "=?gb18030?B?////?=",
+        ] {
+            assert_eq!(decode_words(unknown), unknown);
+        }
         assert_eq!(decode_words("=? =?= ?="), "=? =?= ?=");
+    }
+
+    #[test]
+    fn a_body_in_another_encoding_and_a_mark_before_it() {
+        let mut mail = MAIL
+            .replace("Date:", "Content-Type: text/plain; charset=GB18030\nDate:")
+            .into_bytes();
+        let at = mail.windows(3).position(|bytes| bytes == b"Why").unwrap();
+        mail.splice(at..at + 3, [0xd0, 0xde, 0xb8, 0xb4]);
+        mail.splice(0..0, [0xef, 0xbb, 0xbf]);
+        let message = Message::from_preamble(&mail).unwrap().unwrap();
+        assert_eq!(message.body, "修复 it is so.\n\nMore.");
+        assert_eq!(message.name, "Jürgen M.");
+    }
+
+    #[test]
+    fn names_are_what_a_commit_can_hold() {
+        for (from, name, email) in [
+            ("'quoted' <a@b>", "quoted", "a@b"),
+            ("=?utf-8?q?=22X=22?= <a@b>", "X", "a@b"),
+            ("\\ <a@b>", "a@b", "a@b"),
+            ("; <;>", NAME, EMAIL),
+            ("<<>> \"a\\\"b\" <>", "a\\\"b", EMAIL),
+            ("Sammy Davis Jr. <a@b>", "Sammy Davis Jr.", "a@b"),
+        ] {
+            assert_eq!(address(from), (name.to_owned(), email.to_owned()), "{from}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_library_writes_a_name_as_it_is(from in "[ -~äß]{0,24}") {
+            let (name, email) = address(&from);
+            let signature = git2::Signature::new(&name, &email, &git2::Time::new(1, 0)).unwrap();
+            proptest::prop_assert_eq!(signature.name_bytes(), name.as_bytes());
+            proptest::prop_assert_eq!(signature.email_bytes(), email.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_time_that_no_commit_can_have_is_none() {
+        for (year, expected) in [
+            ("2024", 1_704_159_245),
+            ("1960", SECONDS),
+            ("9999", SECONDS),
+        ] {
+            let mail = MAIL.replace("2024", year);
+            let message = Message::from_preamble(mail.as_bytes()).unwrap().unwrap();
+            assert_eq!(message.seconds, expected, "{year}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Patches as they come: one mail, several in a mailbox, or a plain diff; with bodies encoded for the way.
-use super::mail::{base64, headers, split_at_blank_line, to_text};
+use super::mail::{base64, charset, headers, split_at_blank_line, to_text};
+use encoding_rs::Encoding;
+use std::borrow::Cow;
 
 /// Why a mail cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,12 +95,19 @@ pub fn plain(mail: &[u8]) -> Result<Vec<u8>, MailboxError> {
         }
         _ => return Ok(mail.to_vec()),
     };
+    // a diff in two bytes a character is in none that it could be read in
+    let (decoded, is_converted) = match wide_text(&decoded, find("Content-Type")) {
+        Some(text) => (text.into_bytes(), true),
+        None => (decoded, false),
+    };
     let decoded = without_carriage_returns(decoded);
     let mut result = Vec::with_capacity(head.len() + decoded.len());
     for line in head.split_inclusive(|&byte| byte == b'\n') {
         let lower = line.to_ascii_lowercase();
         if lower.starts_with(b"content-transfer-encoding:") {
             result.extend_from_slice(b"Content-Transfer-Encoding: 8bit\n");
+        } else if is_converted && lower.starts_with(b"content-type:") {
+            result.extend_from_slice(b"Content-Type: text/plain; charset=UTF-8\n");
         } else {
             result.extend_from_slice(line);
         }
@@ -107,6 +116,27 @@ pub fn plain(mail: &[u8]) -> Result<Vec<u8>, MailboxError> {
     // the diff keeps its bytes, whatever the words around it are written in
     result.extend_from_slice(&decoded);
     Ok(result)
+}
+
+/// A body of UTF-16 as text.
+fn wide_text(body: &[u8], content_type: Option<&str>) -> Option<String> {
+    let charset = charset(content_type?)?;
+    let encoding = Encoding::for_label(charset.as_bytes())?;
+    let is_wide = encoding == encoding_rs::UTF_16LE || encoding == encoding_rs::UTF_16BE;
+    is_wide.then(|| encoding.decode(body).0.into_owned())
+}
+
+/// A file without the mark that Windows' tools put at its start, in UTF-8 where they wrote UTF-16.
+#[must_use]
+pub fn unmarked(file: &[u8]) -> Cow<'_, [u8]> {
+    match Encoding::for_bom(file) {
+        Some((encoding, length)) if encoding == encoding_rs::UTF_8 => file[length..].into(),
+        Some((encoding, length)) => {
+            let text = encoding.decode_without_bom_handling(&file[length..]).0;
+            without_carriage_returns(text.into_owned().into_bytes()).into()
+        }
+        None => file.into(),
+    }
 }
 
 /// Mail bodies have carriage returns on their way; a diff whose every line has one was sent so.
@@ -156,6 +186,28 @@ fn quoted_printable(body: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_text_becomes_plain() {
+        let wide = |text: &str| -> Vec<u8> {
+            let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+            units.flat_map(u16::to_le_bytes).collect()
+        };
+        assert_eq!(
+            &*unmarked(&wide("größer\r\n+a\r\n")),
+            "größer\n+a\n".as_bytes()
+        );
+        assert_eq!(&*unmarked("\u{feff}a\r\nb".as_bytes()), b"a\r\nb");
+        assert_eq!(&*unmarked(b"a\xff\xfe"), b"a\xff\xfe");
+        assert_eq!(&*unmarked(b""), b"");
+        let mail = b"From: a <a@b>\nSubject: x\nContent-Type: text/plain; charset=\"utf-16\"\n\
+            Content-Transfer-Encoding: base64\n\n//5hAAoAKwBiAA==\n";
+        let plain = String::from_utf8(plain(mail).unwrap()).unwrap();
+        assert!(
+            plain.contains("charset=UTF-8\n") && plain.ends_with("\n\na\n+b"),
+            "{plain}"
+        );
+    }
 
     const ONE: &str = "From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001\n\
                        From: a <a@b>\nSubject: [PATCH] x\n\nWhy.\n---\n";
