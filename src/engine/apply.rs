@@ -5,11 +5,11 @@ use super::files::{Files, Found};
 use super::load::{self, Source};
 use super::plan::{Fate, Plan, differences, plan};
 use super::preimages::PreImages;
-use super::record::{AppliedPatch, FileVersions, Form, HeadAt, RECORD, Record, SCHEMA};
+use super::record::{AppliedPatch, FileVersions, Form, HeadAt, RECORD, Record, SCHEMA, Version};
 use super::stop::Ahead;
 use super::survey::{Against, ends, survey};
-use super::switch::{IndexPolicy, Recovered, Step, Switch, recover, take_back};
-use super::{EngineError, history, locate, stop};
+use super::switch::{FileMove, IndexPolicy, Recovered, Step, Switch, recover, take_back};
+use super::{EngineError, history, locate, status, stop};
 use crate::series::{Patch, PatchId, Selection, Series, TreePath};
 use git2::Oid;
 use serde::Serialize;
@@ -129,8 +129,25 @@ pub(super) fn current_record(
     home: &HeadAt,
     head: Oid,
 ) -> Result<Option<Record>, EngineError> {
-    let record = checkout.state.record()?;
-    Ok(record.filter(|record| is_current(record, checkout, home, head)))
+    let Some(record) = checkout.state.record()? else {
+        return Ok(None);
+    };
+    let current = is_current(&record, checkout, home, head) && !was_put_back(checkout, &record)?;
+    Ok(current.then_some(record))
+}
+
+/// Whether every file of a work-tree application is as the commit has it again: somebody has checked them out anew, or
+/// stashed the patches away.
+pub(super) fn was_put_back(checkout: &Checkout, record: &Record) -> Result<bool, EngineError> {
+    if record.form != Form::Worktree || record.stopped.is_some() || record.files.is_empty() {
+        return Ok(false);
+    }
+    for file in &record.files {
+        if !holds(checkout, &file.path, file.before.as_ref())? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Applies what is missing of the selected patches; at a conflict does what the options say.
@@ -284,6 +301,7 @@ fn fresh(
     let before = checkout.state.record()?;
     match options.form {
         Form::Worktree => {
+            refuse_left_out(&files)?;
             let step = Step {
                 before,
                 after: Some(record(None, head)),
@@ -430,6 +448,7 @@ fn extend(
         applied.branch = short(&record.home);
     }
     if missing.is_empty() {
+        refuse_absent(checkout, record, series)?;
         if ahead.is_none() && record.ahead.is_some() {
             // what was cut off is no longer asked for
             let mut done = record.clone();
@@ -464,7 +483,9 @@ fn extend(
         Form::Branch => survey(checkout, &plan.files, Against::IndexAndFiles)?,
         Form::Worktree => {
             refuse_edited(checkout, record)?;
-            survey(checkout, &plan.files, Against::Files)?
+            let files = survey(checkout, &plan.files, Against::Files)?;
+            refuse_left_out(&files)?;
+            files
         }
     };
     let mut after = record.clone();
@@ -518,11 +539,7 @@ fn extend(
 pub(super) fn refuse_edited(checkout: &Checkout, record: &Record) -> Result<(), EngineError> {
     let mut edited = Vec::new();
     for file in &record.files {
-        let same = match &file.after {
-            None => checkout.folder().find(&file.path)? == Found::Nothing,
-            Some(version) => ends(checkout, &file.path, version)?.is_some(),
-        };
-        if !same {
+        if !holds(checkout, &file.path, file.after.as_ref())? {
             edited.push(file.path.clone());
         }
     }
@@ -532,6 +549,47 @@ pub(super) fn refuse_edited(checkout: &Checkout, record: &Record) -> Result<(), 
     }
 }
 
+/// Refuses changes of the work tree alone in files that are not in it.
+pub(super) fn refuse_left_out(files: &[FileMove]) -> Result<(), EngineError> {
+    let left_out: Vec<TreePath> = files
+        .iter()
+        .filter(|file| file.left_out)
+        .map(|file| file.versions.path.clone())
+        .collect();
+    match left_out.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::LeftOut(left_out)),
+    }
+}
+
+/// Whether the work tree has a version of a file; none is that nothing is there.
+fn holds(
+    checkout: &Checkout,
+    path: &TreePath,
+    version: Option<&Version>,
+) -> Result<bool, EngineError> {
+    Ok(match version {
+        None => checkout.folder().find(path)? == Found::Nothing,
+        Some(version) => ends(checkout, path, version)?.is_some(),
+    })
+}
+
+/// Refuses where the record says that a patch is applied and the files do not have it any more: a revert, a checkout of
+/// single files, or an edit of its lines.
+fn refuse_absent(checkout: &Checkout, record: &Record, series: &Series) -> Result<(), EngineError> {
+    let absent = status::absent(&checkout.root, series, &record.patches)?;
+    match absent.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::Absent {
+            patches: absent,
+            form: record.form,
+        }),
+    }
+}
+
+/// A file's name is no longer than 255 bytes, and git puts `.lock` after it.
+const LONGEST_NAME: usize = 200;
+
 /// The branch that gets the commits, by its full name.
 fn branch_name(series: &Series, options: &ApplyOptions) -> Result<String, EngineError> {
     let short = options
@@ -539,10 +597,10 @@ fn branch_name(series: &Series, options: &ApplyOptions) -> Result<String, Engine
         .clone()
         .unwrap_or_else(|| format!("umpatch/{}", series.name));
     let full = format!("refs/heads/{short}");
-    if git2::Reference::is_valid_name(&full) {
-        Ok(full)
-    } else {
-        Err(EngineError::BranchName(short))
+    // git knows more names that no branch may have than those that no reference may have
+    match git2::Branch::name_is_valid(&short) {
+        Ok(true) if short != "@" && short.len() <= LONGEST_NAME => Ok(full),
+        _ => Err(EngineError::BranchName(short)),
     }
 }
 
@@ -556,7 +614,9 @@ fn refuse_foreign_branch(
     record: Option<&Record>,
 ) -> Result<(), EngineError> {
     let short = short_name(branch);
-    let Some(tip) = tip else { return Ok(()) };
+    let Some(tip) = tip else {
+        return refuse_in_the_way(checkout, branch);
+    };
     let is_ours = tip == planned
         || record.is_some_and(|record| {
             let known = [&record.head, &record.base];
@@ -573,6 +633,26 @@ fn refuse_foreign_branch(
         true => Err(EngineError::BranchElsewhere(short)),
         false => Ok(()),
     }
+}
+
+/// Refuses a new branch below a branch or above one: to git they are a file and a folder of one name.
+fn refuse_in_the_way(checkout: &Checkout, branch: &str) -> Result<(), EngineError> {
+    let looking = || EngineError::git("list the branches");
+    let branches = checkout.repository.references_glob("refs/heads/*");
+    for name in branches.map_err(looking())?.names() {
+        let other = name.map_err(looking())?;
+        let below = |one: &str, other: &str| {
+            let rest = one.strip_prefix(other);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        if below(branch, other) || below(other, branch) {
+            return Err(EngineError::BranchInTheWay {
+                branch: short_name(branch),
+                other: short_name(other),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Whether this work tree or another of the repository has the branch checked out.

@@ -1,8 +1,9 @@
 //! A work tree with its repository: opened, locked, and refused when its state is not one to patch.
-use super::files::{Folder, Objects};
+use super::files::{Entry, Folder, Objects};
 use super::index::Index;
 use super::record::{HeadAt, StateFolder};
 use super::{EngineError, fault};
+use crate::series::diff::Mode;
 use fs4::fs_std::FileExt;
 use git2::{ErrorCode, Oid, Repository, RepositoryState};
 use sha1::{Digest, Sha1};
@@ -51,6 +52,28 @@ impl LineEnds {
         }
     }
 
+    /// The bytes of the work tree as git would store them, where line ends were converted for it; none where nothing has
+    /// to be taken off. What is `stored` now says whether carriage returns belong to the file; where that is not known,
+    /// they do unless every line has one.
+    pub(super) fn as_stored(stored: Option<&[u8]>, present: &[u8]) -> Option<Vec<u8>> {
+        let has_returns = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"\r\n");
+        let mut lines = present.split_inclusive(|&byte| byte == b'\n');
+        let is_converted = match stored {
+            Some(stored) => !has_returns(stored),
+            None => lines.all(|line| line.ends_with(b"\r\n") || !line.ends_with(b"\n")),
+        };
+        if !is_converted || !has_returns(present) || present.contains(&0) {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(present.len());
+        for (at, &byte) in present.iter().enumerate() {
+            if byte != b'\r' || present.get(at + 1) != Some(&b'\n') {
+                bytes.push(byte);
+            }
+        }
+        Some(bytes)
+    }
+
     /// In which form `present` holds `stored`, if in any.
     pub(super) fn relate(stored: &[u8], present: &[u8]) -> Option<Self> {
         [Self::AsStored, Self::CarriageReturn]
@@ -64,7 +87,18 @@ pub(super) fn open(root: &Path) -> Result<Option<Repository>, EngineError> {
     let extensions = super::extensions::allow_partial_clones();
     debug_assert!(extensions);
     match Repository::open(root) {
-        Ok(repository) => Ok(Some(repository)),
+        Ok(repository) => {
+            // a linked work tree may have been moved or copied: it is where its `.git` is, as it is to git
+            if repository.is_worktree() {
+                repository
+                    .set_workdir(root, false)
+                    .map_err(EngineError::git(format!(
+                        "use the work tree {}",
+                        root.display()
+                    )))?;
+            }
+            Ok(Some(repository))
+        }
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(EngineError::git(format!(
             "open the repository {}",
@@ -79,9 +113,17 @@ impl Checkout {
         let Some(top) = repository.workdir() else {
             return Err(EngineError::Bare(root.to_owned()));
         };
-        let root = top
-            .canonicalize()
-            .map_err(EngineError::storage("read", top))?;
+        let real = |path: &Path| {
+            path.canonicalize()
+                .map_err(EngineError::storage("read", path))
+        };
+        let (asked, root) = (real(root)?, real(top)?);
+        if asked != root {
+            return Err(EngineError::Elsewhere {
+                folder: asked,
+                tree: root,
+            });
+        }
         let state = StateFolder::of(repository.path());
         Ok(Self {
             repository,
@@ -138,11 +180,21 @@ impl Checkout {
             }
             Err(error) => return Err(reading()(error)),
         };
+        self.refuse_replaced(commit)?;
         let at = match head.symbolic_target() {
             Some(branch) => HeadAt::Branch(branch.to_owned()),
             None => HeadAt::Detached(commit.to_string()),
         };
         Ok((at, commit))
+    }
+
+    /// Refuses a commit that git shows as another one: what git takes for the tree is not what this would patch.
+    fn refuse_replaced(&self, commit: Oid) -> Result<(), EngineError> {
+        let replacement = format!("refs/replace/{commit}");
+        match self.reference(&replacement)? {
+            None => Ok(()),
+            Some(_) => Err(EngineError::Replaced(commit.to_string())),
+        }
     }
 
     /// The tree of a commit.
@@ -205,9 +257,57 @@ impl Checkout {
     }
 }
 
+impl Entry {
+    /// A file of the work tree as git would store it.
+    pub(super) fn as_stored(self, stored: Option<&Self>) -> Self {
+        if self.mode == Mode::Symlink {
+            return self;
+        }
+        match LineEnds::as_stored(stored.map(|entry| &*entry.bytes), &self.bytes) {
+            Some(bytes) => Self {
+                bytes: bytes.into(),
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
 /// The id that bytes have as a blob.
 pub(super) fn blob_id(bytes: &[u8]) -> Oid {
     let mut hasher = Sha1::new_with_prefix(format!("blob {}\0", bytes.len()));
     hasher.update(bytes);
     Oid::from_bytes(&hasher.finalize()).unwrap_or_else(|_| Oid::zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn converted_line_ends_are_taken_off_and_a_files_own_stay() {
+        let taken_off = |stored: Option<&str>, present: &str| {
+            let bytes = LineEnds::as_stored(stored.map(str::as_bytes), present.as_bytes());
+            bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+        };
+        assert_eq!(taken_off(Some("a\nb"), "a\r\nb").as_deref(), Some("a\nb"));
+        assert_eq!(
+            taken_off(Some("a\n"), "a\r\nnew\n").as_deref(),
+            Some("a\nnew\n")
+        );
+        assert_eq!(taken_off(Some("a\r\nb\n"), "a\r\nb\r\n"), None);
+        assert_eq!(taken_off(Some("a\n"), "a\n"), None);
+        assert_eq!(taken_off(None, "a\r\nb\r\nc").as_deref(), Some("a\nb\nc"));
+        assert_eq!(taken_off(None, "a\r\nb\n"), None);
+        assert_eq!(taken_off(None, "a\r\n\0\r\n"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_was_converted_comes_back(text in "[ab\n]{0,20}") {
+            let converted = LineEnds::CarriageReturn.convert(text.as_bytes());
+            let back = LineEnds::as_stored(Some(text.as_bytes()), &converted);
+            proptest::prop_assert_eq!(back.unwrap_or(converted), text.as_bytes());
+        }
+    }
 }

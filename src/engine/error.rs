@@ -1,6 +1,7 @@
 //! Why the engine refuses or fails, and what to do then.
 use super::conflict::Conflict;
 use super::index::IndexError;
+use super::record::Form;
 use crate::error::Explain;
 use crate::exit::Exit;
 use crate::series::mailbox::MailboxError;
@@ -148,6 +149,17 @@ pub enum EngineError {
     /// A path that leads over a symbolic link.
     #[error("{0} lies beyond a symbolic link")]
     BeyondSymlink(TreePath),
+    /// Files that a change of the work tree alone cannot reach.
+    #[error("a sparse checkout leaves out files that the patches touch: {}", list(.0))]
+    LeftOut(Vec<TreePath>),
+    /// The repository's work tree is another folder than the one that was named (`core.worktree`).
+    #[error("the repository of {} has its work tree elsewhere: {}", folder.display(), tree.display())]
+    Elsewhere {
+        /// What was named.
+        folder: PathBuf,
+        /// Where the work tree is.
+        tree: PathBuf,
+    },
     /// A patch does not apply.
     #[error("patch {} does not apply: {}", .0.patch, .0.headline())]
     Conflict(Box<Conflict>),
@@ -183,9 +195,40 @@ pub enum EngineError {
     /// A name that no branch can have.
     #[error("{0:?} cannot be the name of a branch")]
     BranchName(String),
+    /// A branch is where the branch's folder would be, or the other way round.
+    #[error("there cannot be a branch {branch}, since there is a branch {other}")]
+    BranchInTheWay {
+        /// The branch that is wanted.
+        branch: String,
+        /// The one that is there.
+        other: String,
+    },
     /// The branch is checked out elsewhere.
     #[error("the branch {0} is checked out in another work tree")]
     BranchElsewhere(String),
+    /// The record says that patches are applied, and the files do not have them.
+    #[error(
+        "umpatch applied {}, but the files do not hold {} any more",
+        names(patches),
+        if patches.len() == 1 { "it" } else { "them" }
+    )]
+    Absent {
+        /// The patches.
+        patches: Vec<PatchId>,
+        /// How they were applied.
+        form: Form,
+    },
+    /// Another branch, or a detached HEAD, stands on the patches' commits.
+    #[error("{at} holds the patches' commits, up to {applied}: they cannot be taken out of it")]
+    HeldBy {
+        /// What HEAD is.
+        at: String,
+        /// Where the patches end.
+        applied: String,
+    },
+    /// What is checked out stands for something else.
+    #[error("{0} is replaced by another object (git replace): umpatch would patch the original")]
+    Replaced(String),
     /// Commits on top of the patches.
     #[error(
         "there are commits on top of the patches: HEAD is {head}, the patches end at {applied}"
@@ -254,6 +297,11 @@ pub enum EngineError {
     },
 }
 
+fn names(patches: &[PatchId]) -> String {
+    let names: Vec<&str> = patches.iter().map(PatchId::as_str).collect();
+    names.join(", ")
+}
+
 fn list(paths: &[TreePath]) -> String {
     let shown: Vec<_> = paths.iter().take(5).map(TreePath::as_str).collect();
     match paths.len() - shown.len() {
@@ -306,6 +354,8 @@ impl Explain for EngineError {
             | Self::Dirty(_)
             | Self::InTheWay(_)
             | Self::BeyondSymlink(_)
+            | Self::LeftOut(_)
+            | Self::Elsewhere { .. }
             | Self::SameButForCase { .. }
             | Self::OtherSeries { .. }
             | Self::PatchChanged(_)
@@ -316,7 +366,11 @@ impl Explain for EngineError {
             | Self::NotLinear(_)
             | Self::CommitCount { .. }
             | Self::BranchElsewhere(_)
+            | Self::BranchInTheWay { .. }
             | Self::CommitsOnTop { .. }
+            | Self::Absent { .. }
+            | Self::HeldBy { .. }
+            | Self::Replaced(_)
             | Self::BaseMoved { .. }
             | Self::EditedSince(_)
             | Self::Index(IndexError::Sparse(_)) => Exit::Usage,
@@ -361,6 +415,10 @@ impl Explain for EngineError {
             Self::Dirty(_) => {
                 one("commit or stash them first (git stash); changes elsewhere do no harm")
             }
+            Self::Elsewhere { tree, .. } => vec![format!("umpatch -C {}", tree.display())],
+            Self::LeftOut(_) => one(
+                "bring them in (git sparse-checkout add, or disable), or apply as commits, without --worktree and --conflict-markers",
+            ),
             Self::InTheWay(_) => one("move them away"),
             Self::Conflict(conflict) => {
                 let mut hints = conflict.hints();
@@ -383,9 +441,26 @@ impl Explain for EngineError {
             Self::CommitCount { .. } => one(
                 "each patch is one commit; for another number edit series.toml and the patch files by hand",
             ),
-            Self::BranchElsewhere(_) => one("choose another with --branch"),
+            Self::BranchElsewhere(_) | Self::BranchInTheWay { .. } => one("choose another with --branch"),
             Self::CommitsOnTop { applied, .. } => vec![format!(
                 "move them to a branch of their own first (git branch keep), then git reset --hard {applied}"
+            )],
+            Self::Absent {
+                form: Form::Branch, ..
+            } => one(
+                "take back what undid them (git revert, git restore), or `git reset --hard` the branch to where it began, `umpatch unapply`, and apply again",
+            ),
+            Self::Absent {
+                form: Form::Worktree,
+                ..
+            } => one(
+                "put the touched files back (git restore), and apply again; `umpatch status` says how each patch stands",
+            ),
+            Self::HeldBy { .. } => one(
+                "go back to a branch without them first (git switch), or drop its commits (git rebase --onto)",
+            ),
+            Self::Replaced(id) => vec![format!(
+                "drop the replacement (git replace -d {id}), or check out a commit that is what it says"
             )],
             Self::BaseMoved { branch, .. } => vec![format!(
                 "git switch {} leaves the patches behind; `umpatch apply` there applies them anew",
@@ -394,6 +469,9 @@ impl Explain for EngineError {
             Self::EditedSince(_) => {
                 one("move your version of the file away, and run the command again")
             }
+            Self::State { .. } => one(
+                "umpatch writes it whole or not at all, so something else changed it: bring it back, or move it away and see with `git status` and `umpatch status` what the tree holds",
+            ),
             Self::HalfDone { .. } => one(
                 "mend the cause (space, permissions); then `umpatch apply --continue` finishes the work, and --abort takes it back",
             ),
@@ -416,6 +494,9 @@ impl Explain for EngineError {
                 one("write it whole: git update-index --no-split-index")
             }
             Self::Index(_) => one("git makes a new one from HEAD: rm .git/index && git reset"),
+            Self::Git { source, .. } if source.class() == git2::ErrorClass::Config => {
+                one("git cannot use that configuration either: mend the file")
+            }
             Self::Git { action, source } if action.starts_with("open the repository") && source.code() != git2::ErrorCode::Owner => one(
                 "repositories with SHA-256 ids, or of a format newer than 1, cannot be opened; a clone with SHA-1 ids can",
             ),

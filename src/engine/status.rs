@@ -7,7 +7,7 @@ use super::load::{self, Source};
 use super::matching::count_matching;
 use super::plan::{Held, held};
 use super::preimages::PreImages;
-use super::record::{Form, Record};
+use super::record::{AppliedPatch, Form, Record};
 use super::switch::is_pending;
 use super::{EngineError, Tree, history, locate, stop};
 use crate::progress::Progress;
@@ -307,6 +307,29 @@ fn judge(present: &Present, series: &Series) -> Result<Vec<PatchStatus>, EngineE
     Ok(statuses)
 }
 
+/// The patches that the work tree does not hold, among those that are said to be applied. One whose commit is there, and
+/// whose lines later commits changed, is not missed; one that only uncommitted changes undo is.
+pub(super) fn absent(
+    root: &Path,
+    series: &Series,
+    applied: &[AppliedPatch],
+) -> Result<Vec<PatchId>, EngineError> {
+    let present = Present::open(root)?;
+    let all: Vec<&Patch> = series.patches.iter().collect();
+    let held = held(&all, &present)?.patches;
+    let committed = present.committed(&all)?;
+    let is_applied = |id: &PatchId| applied.iter().any(|applied| applied.id == *id);
+    let is_there = |status: &PatchStatus| {
+        let is_found = matches!(status.state, State::Applied | State::Landed);
+        held.contains_key(&status.id) || is_found && !committed.contains(&status.id)
+    };
+    let statuses = judge(&present, series)?.into_iter();
+    Ok(statuses
+        .filter(|status| is_applied(&status.id) && !is_there(status))
+        .map(|status| status.id)
+        .collect())
+}
+
 fn clean(patch: &Patch, fit: Fit) -> (State, String) {
     let hunks = hunks(patch);
     match fit {
@@ -430,9 +453,16 @@ pub(super) struct Present {
 
 impl Files for Present {
     fn find(&self, path: &TreePath) -> Result<Found, EngineError> {
-        let found = self.folder.find(path)?;
-        if found != Found::Nothing {
-            return Ok(found);
+        match self.folder.find(path)? {
+            Found::Nothing => {}
+            Found::File(entry) if entry.bytes.contains(&b'\r') => {
+                let stored = match (&self.checkout, self.head) {
+                    (Some(checkout), Some((_, tree))) => checkout.objects(tree).find(path)?.file(),
+                    _ => None,
+                };
+                return Ok(Found::File(entry.as_stored(stored.as_ref())));
+            }
+            found => return Ok(found),
         }
         // left out by a sparse checkout: the commit has it
         match (&self.checkout, self.head) {

@@ -88,6 +88,7 @@ pub(super) fn stop(
         }
     }
     let files = survey(checkout, &versions, Against::IndexAndFiles)?;
+    apply::refuse_left_out(&files)?;
     let mut after = record.clone();
     after.ahead = None;
     after.stopped = Some(Stopped {

@@ -1,6 +1,8 @@
 //! Takes an applied series out again: HEAD, index and files as they were, the branch of the patches deleted.
 use super::EngineError;
-use super::apply::{Applied, Outcome, PatchFate, PatchOutcome, paths, refuse_edited, short};
+use super::apply::{
+    Applied, Outcome, PatchFate, PatchOutcome, paths, refuse_edited, short, was_put_back,
+};
 use super::checkout::Checkout;
 use super::record::{FileVersions, Form, HeadAt, Record};
 use super::survey::{Against, survey};
@@ -77,7 +79,10 @@ fn leave_branch(
     head: Oid,
 ) -> Result<(Vec<FileVersions>, HeadAt), EngineError> {
     let branch = record.branch.clone().unwrap_or_default();
-    let on_branch = *at == HeadAt::Branch(branch.clone());
+    let is_applied_head = head.to_string() == record.head;
+    // a detached HEAD on the last patch is as good as its branch
+    let is_detached_there = matches!(at, HeadAt::Detached(_)) && is_applied_head;
+    let on_branch = *at == HeadAt::Branch(branch.clone()) || is_detached_there;
     // somebody has reset the branch to what it began with: the patches are gone already
     let is_reset = on_branch && head.to_string() == record.base;
     if on_branch && !is_reset && head.to_string() != record.head {
@@ -85,6 +90,9 @@ fn leave_branch(
             head: head.to_string(),
             applied: record.head.clone(),
         });
+    }
+    if !on_branch {
+        refuse_held(checkout, record, at, head)?;
     }
     if let HeadAt::Branch(home) = &record.home {
         let now = checkout.reference(home)?.map(|id| id.to_string());
@@ -146,6 +154,28 @@ fn leave_branch(
     Ok((files, now))
 }
 
+/// Refuses where another branch holds the patches' commits: what is checked out would keep them.
+fn refuse_held(
+    checkout: &Checkout,
+    record: &Record,
+    at: &HeadAt,
+    head: Oid,
+) -> Result<(), EngineError> {
+    if record.head == record.base {
+        return Ok(());
+    }
+    let applied = Oid::from_str(&record.head).map_err(EngineError::git("read the record"))?;
+    let below = checkout.repository.graph_descendant_of(head, applied);
+    // commits that are not there any more are below nothing
+    match head == applied || below.unwrap_or(false) {
+        true => Err(EngineError::HeldBy {
+            at: short(at).map_or_else(|| "HEAD".to_owned(), |name| format!("the branch {name}")),
+            applied: record.head.clone(),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// The files of a work-tree application back to what is committed.
 fn restore_files(
     checkout: &Checkout,
@@ -159,8 +189,14 @@ fn restore_files(
             applied: record.base.clone(),
         });
     }
-    refuse_edited(checkout, record)?;
-    let files = inverse(&record.files);
+    let files = match was_put_back(checkout, record)? {
+        // there is only the record left to remove
+        true => Vec::new(),
+        false => {
+            refuse_edited(checkout, record)?;
+            inverse(&record.files)
+        }
+    };
     Switch::new(
         &format!("umpatch: unapply {}", record.series),
         survey(checkout, &files, Against::Files)?,

@@ -496,9 +496,19 @@ fn a_branch_of_the_users_is_never_moved() {
     // a branch where a folder of branches would have to be
     lab.git(&["branch", "umpatch"]);
     let before = lab.snapshot();
-    lab.with_series(&["apply"]).assert().code(4);
-    assert_eq!(lab.snapshot().contents(), before.contents());
-    assert_eq!(lab.git(&["status", "--porcelain"]), "");
+    lab.with_series(&["apply"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("there is a branch umpatch"));
+    assert_eq!(lab.snapshot(), before);
+    lab.git(&["branch", "-D", "umpatch"]);
+    lab.git(&["branch", "umpatch/series/deeper"]);
+    lab.with_series(&["apply"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains(
+            "there is a branch umpatch/series/deeper",
+        ));
 }
 
 #[test]
@@ -533,4 +543,20 @@ fn somebody_who_switched_away_can_apply_again() {
     lab.git(&["checkout", "-q", "main"]);
     assert_eq!(lab.unapply()["outcome"], "changed");
     assert_eq!(lab.git(&["branch", "--list", "umpatch/*"]), "");
+}
+
+#[test]
+fn names_that_git_lets_no_branch_have_are_refused() {
+    let lab = Lab::new();
+    let before = lab.snapshot();
+    let long = "a".repeat(300);
+    for name in [
+        "HEAD", "-x", "@", "a b", "x.lock", "", "../x", "a//b", &long,
+    ] {
+        lab.with_series(&["apply", &format!("--branch={name}")])
+            .assert()
+            .code(2)
+            .stderr(predicate::str::contains("cannot be the name of a branch"));
+        assert_eq!(lab.snapshot(), before, "{name:?}");
+    }
 }

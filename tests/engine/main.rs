@@ -15,3 +15,4 @@ mod refusals;
 mod series_commands;
 mod status;
 mod tree;
+mod undone;

@@ -1,5 +1,5 @@
 //! Repositories that are set up in a less common way.
-use crate::lab::{Lab, git_in};
+use crate::lab::{ALLOCATOR, Lab, git_in};
 use predicates::prelude::*;
 
 /// Applies and takes out, and expects the same commits as in a plain repository and nothing left to see for git.
@@ -127,6 +127,56 @@ fn packed_references_and_objects() {
         lab.git(&["for-each-ref", "--format=%(refname)"]),
         "refs/heads/main"
     );
+}
+
+/// A work tree is where its `.git` is, whatever the repository remembers; what lies at the remembered place is not touched.
+#[test]
+fn a_linked_work_tree_that_was_moved_or_copied() {
+    let lab = Lab::new();
+    lab.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    let (linked, copied) = (lab.root().join("linked"), lab.root().join("copied"));
+    let copy = std::process::Command::new("cp")
+        .arg("-a")
+        .args([&linked, &copied])
+        .status();
+    assert!(copy.unwrap().success());
+    for moved in [false, true] {
+        if moved {
+            std::fs::remove_dir_all(&linked).unwrap();
+        }
+        let before = std::fs::read(linked.join(ALLOCATOR)).ok();
+        let run = |arguments: &[&str]| {
+            let mut command = assert_cmd::Command::cargo_bin("umpatch").unwrap();
+            command
+                .env("UMPATCH_CACHE", lab.root().join("cache"))
+                .arg("-C")
+                .arg(&copied);
+            command.args(arguments).assert().success();
+        };
+        run(&["apply", "--patches-from", lab.series().to_str().unwrap()]);
+        assert!(
+            std::fs::read_to_string(copied.join(ALLOCATOR))
+                .unwrap()
+                .contains("fifty")
+        );
+        assert_eq!(std::fs::read(linked.join(ALLOCATOR)).ok(), before);
+        assert_eq!(git_in(&copied, &["status", "--porcelain"]), "");
+        run(&["unapply"]);
+        assert_eq!(git_in(&copied, &["status", "--porcelain"]), "");
+    }
+}
+
+#[test]
+fn a_repository_whose_work_tree_is_elsewhere_is_refused() {
+    let lab = Lab::new();
+    let other = lab.copy();
+    let before = other.snapshot();
+    lab.git(&["config", "core.worktree", other.tree().to_str().unwrap()]);
+    lab.with_series(&["apply"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("has its work tree elsewhere"));
+    assert_eq!(other.snapshot(), before);
 }
 
 #[test]

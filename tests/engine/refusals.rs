@@ -85,6 +85,19 @@ fn operations_in_progress() {
 }
 
 #[test]
+fn a_commit_that_git_shows_as_another() {
+    let lab = Lab::new();
+    lab.write("README.md", "more\n");
+    lab.commit("more");
+    lab.git(&["replace", "HEAD", "HEAD~1"]);
+    lab.git(&["reset", "-q", "--hard"]);
+    refused(&lab, 2, "is replaced by another object");
+    lab.git(&["replace", "-d", "HEAD"]);
+    lab.git(&["reset", "-q", "--hard"]);
+    lab.apply();
+}
+
+#[test]
 fn a_repository_without_a_commit_or_a_work_tree() {
     let lab = Lab::new();
     let run = |folder: &str| {

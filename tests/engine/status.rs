@@ -235,3 +235,32 @@ fn commits_of_git_am_are_known_as_the_series_own() {
         );
     }
 }
+
+#[test]
+fn line_ends_that_were_converted_for_the_work_tree_change_no_word() {
+    let lab = Lab::new();
+    let states = || -> Vec<serde_json::Value> {
+        let status = lab.json(lab.with_series(&["status"]));
+        let patches = status["patches"].as_array().unwrap().iter();
+        patches.map(|patch| patch["state"].clone()).collect()
+    };
+    let convert = || {
+        lab.git(&["rm", "-q", "-r", "--cached", "."]);
+        lab.git(&["reset", "-q", "--hard"]);
+        assert!(lab.read(ALLOCATOR).contains("\r\n"));
+    };
+    lab.git(&["config", "core.autocrlf", "true"]);
+    convert();
+    assert_eq!(states(), ["clean"; 3]);
+    lab.apply();
+    assert_eq!(states(), ["applied"; 3]);
+    convert();
+    assert_eq!(states(), ["applied"; 3]);
+    // and lines of one's own among them
+    lab.edit(ALLOCATOR, "// allocator 3\r\n", "// mine\n");
+    assert_eq!(states(), ["applied"; 3]);
+    // a folder that came from a machine where that is so
+    std::fs::remove_dir_all(lab.path(".git")).unwrap();
+    lab.edit(ALLOCATOR, "// mine\n", "// allocator 3\r\n");
+    assert_eq!(states(), ["landed"; 3]);
+}
