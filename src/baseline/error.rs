@@ -109,7 +109,7 @@ impl Explain for BaselineError {
             }
             Self::Unknown { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::Name { .. } => {
-                vec!["letters, digits, `.`, `_` and `-`, and no `.` at the start".to_owned()]
+                vec!["letters, digits, `.`, `_` and `-`, no `.` or `-` at the start, and not `last`: that is the newest run".to_owned()]
             }
             Self::Taken { .. } => vec!["give another one with --name".to_owned()],
             Self::NotComparable { .. } | Self::NothingShared { .. } => vec![

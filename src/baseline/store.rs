@@ -138,7 +138,11 @@ impl Store {
     /// When there is none of this name, or it cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), BaselineError> {
         let path = self.path(name)?;
-        self.get(name)?;
+        match self.get(name) {
+            // one that is damaged can be dropped as well
+            Ok(_) | Err(BaselineError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
         let _lock = self.lock()?;
         std::fs::remove_file(&path).map_err(|source| failed("remove", &path, source))
     }
@@ -209,7 +213,9 @@ impl Store {
 
     fn path(&self, name: &str) -> Result<PathBuf, BaselineError> {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-+".contains(letter);
-        if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fits) {
+        // `last` is the newest run, and what begins with a dash is an option
+        let misleads = name == "last" || name.starts_with(['.', '-']);
+        if name.is_empty() || name.len() > 100 || misleads || !name.chars().all(fits) {
             return Err(BaselineError::Name {
                 name: name.to_owned(),
             });
@@ -323,7 +329,7 @@ mod tests {
         assert!(matches!(taken, BaselineError::Taken { .. }));
         let unknown = store.get("two").unwrap_err();
         assert!(matches!(unknown, BaselineError::Unknown { known, .. } if known == ["one"]));
-        for bad in ["", "../x", ".x", "a b", "a/b"] {
+        for bad in ["", "../x", ".x", "a b", "a/b", "last", "-x"] {
             assert!(
                 matches!(store.get(bad), Err(BaselineError::Name { .. })),
                 "{bad}"
@@ -331,6 +337,14 @@ mod tests {
         }
         store.remove("one").unwrap();
         assert!(names(&store).is_empty());
+        // a damaged one is in nobody's way
+        store.keep(&one, KEPT).unwrap();
+        std::fs::write(folder.path().join("runs/one.json"), "{").unwrap();
+        assert_eq!(store.list().unwrap().1.len(), 1);
+        store.remove("one").unwrap();
+        assert!(names(&store).is_empty());
+        let unknown = store.remove("one").unwrap_err();
+        assert!(matches!(unknown, BaselineError::Unknown { .. }));
     }
 
     #[test]
