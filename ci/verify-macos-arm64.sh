@@ -7,10 +7,11 @@
 # TREE is a PyTorch checkout [default: the release that umpatch fetches]. Run it again after an interruption: it goes on.
 # Exit status: the verdict's, as that of `umpatch verify`.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+# paths are those of the folder that it was called from
+root=$(cd "$(dirname "$0")/.." && pwd)
 
 tree=
-if [[ $# -gt 0 && $1 != -- ]]; then
+if [[ $# -gt 0 && $1 != -* ]]; then
   tree=$1
   shift
 fi
@@ -18,8 +19,8 @@ fi
 
 umpatch=${UMPATCH:-}
 if [[ -z $umpatch ]]; then
-  cargo build --release --locked
-  umpatch=$PWD/target/release/umpatch
+  (cd "$root" && cargo build --release --locked --target-dir target)
+  umpatch=$root/target/release/umpatch
 fi
 if [[ -z $tree ]]; then
   tree=$("$umpatch" --json fetch | python3 -c 'import json, sys; print(json.load(sys.stdin)["tree"]["path"])')
