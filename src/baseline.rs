@@ -136,7 +136,7 @@ fn keep(folder: &Path, job: &Job, result: &JobResult) -> Kept {
             ..result.clone()
         },
         new_buffers_per_step: counter.and_then(crate::stats::counter::rate_after_half),
-        counter_ran_backwards: counter.is_some_and(crate::stats::counter::runs_backwards),
+        counter_ran_backwards: samples.as_ref().is_some_and(|curve| curve.is_disordered),
         driver_bytes: samples
             .as_ref()
             .and_then(|curve| figure(curve.driver_bytes.clone())),

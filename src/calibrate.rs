@@ -51,15 +51,35 @@ pub struct Calibration {
     pub injected: Vec<recorded::Injected>,
 }
 
-/// Runs all experiments; `done` hears of each row.
+/// What is heard of while it runs.
+#[derive(Debug)]
+pub enum Heard<'r> {
+    /// A row is done.
+    Row(&'r Row),
+    /// A recording has too few pairs with usable curves for a design.
+    LeftOut {
+        /// The curves' name.
+        curves: String,
+        /// Pairs of the design.
+        pairs: usize,
+    },
+}
+
+/// Runs all experiments; `hear` hears of each row, and of those that cannot be.
 #[must_use]
-pub fn run(plan: &Plan, command: &str, done: &dyn Fn(&Row)) -> Calibration {
+pub fn run(plan: &Plan, command: &str, hear: &dyn Fn(Heard<'_>)) -> Calibration {
     let mut rows = Vec::new();
     for source in &plan.sources {
-        for pairs in &plan.pairs {
-            if let Some(row) = experiment::row(source, *pairs, plan.trials, plan.seed) {
-                done(&row);
-                rows.push(row);
+        for &pairs in &plan.pairs {
+            match experiment::row(source, pairs, plan.trials, plan.seed) {
+                Some(row) => {
+                    hear(Heard::Row(&row));
+                    rows.push(row);
+                }
+                None => hear(Heard::LeftOut {
+                    curves: source.name(),
+                    pairs,
+                }),
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::run::job::{Arm, Class, Definition, Job, JobResult};
 use crate::run::journal::JournalError;
 use crate::run::recorded::Recorded;
 use crate::run::tests;
-use crate::stats::counter::{rate_after_half, runs_backwards};
+use crate::stats::counter::rate_after_half;
 use crate::stats::curve::analyse;
 use crate::stats::noise::Noise;
 use crate::stats::ruling::Repeats;
@@ -298,7 +298,7 @@ fn process(folder: &Path, result: &JobResult, budget: f64) -> Process {
             .and_then(|curve| curve.current_bytes.as_ref())
             .map(analysed),
         new_buffers_per_step: new_buffers.and_then(|counter| rate_after_half(counter)),
-        counter_ran_backwards: new_buffers.is_some_and(|counter| runs_backwards(counter)),
+        counter_ran_backwards: curve.as_ref().is_some_and(|curve| curve.is_disordered),
     }
 }
 

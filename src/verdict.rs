@@ -104,7 +104,7 @@ pub struct Process {
     pub live: Option<Analysis>,
     /// New MTLBuffers per step in the second half; absent when not known.
     pub new_buffers_per_step: Option<f64>,
-    /// Whether a counter that only ever rises fell: it wrapped, or the run began anew.
+    /// Whether a figure that only ever rises fell or leapt: a counter that wrapped, a clock that was set, a run that began anew.
     pub counter_ran_backwards: bool,
 }
 

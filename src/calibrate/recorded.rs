@@ -1,6 +1,7 @@
 //! Reads recorded curves back: pairs of equal arms, and real leaks of known sizes.
 use super::experiment::measure;
 use super::source::{Curve, EqualPair, Source};
+use crate::compare::curves::amount_of_memory;
 use crate::error::Explain;
 use crate::exit::Exit;
 use crate::stats::contrast::contrast;
@@ -239,7 +240,7 @@ fn curves(folder: &Path, scenario: &str) -> Result<BTreeMap<String, [Curve; 3]>,
         let number = |index: usize| cell(row, index).parse().unwrap_or(f64::NAN);
         let entry = curves.entry(cell(row, process).to_owned()).or_default();
         for (curve, column) in entry.iter_mut().zip(columns) {
-            curve.push((number(step), number(column)));
+            curve.push((number(step), amount_of_memory(number(column))));
         }
     }
     Ok(curves)

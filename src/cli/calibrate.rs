@@ -3,7 +3,7 @@ use super::{Console, Global, Outcome};
 use crate::calibrate::family::Family;
 use crate::calibrate::recorded::Recording;
 use crate::calibrate::source::Source;
-use crate::calibrate::{self, Plan, table};
+use crate::calibrate::{self, Heard, Plan, table};
 use crate::error::Failure;
 use crate::exit::Exit;
 use std::path::PathBuf;
@@ -70,16 +70,26 @@ pub(super) fn run(_global: &Global, own: Arguments, console: &Console) -> Outcom
     };
     let progress = console.progress();
     progress.stage("calibrate");
-    let mut calibration = calibrate::run(&plan, &command(&own), &|row| {
-        progress.note(&format!(
+    let mut calibration = calibrate::run(&plan, &command(&own), &|heard| match heard {
+        Heard::Row(row) => progress.note(&format!(
             "{}, {} pairs: {:.1}% false alarms, {:.1}% found",
             row.curves,
             row.pairs,
             100.0 * row.false_alarms.rate,
             100.0 * row.detected.rate
-        ));
+        )),
+        Heard::LeftOut { curves, pairs } => progress.note(&format!(
+            "{curves}, {pairs} pairs: left out, too few recorded pairs with usable curves"
+        )),
     });
     drop(progress);
+    if calibration.rows.is_empty() {
+        return Err(Failure::new(
+            Exit::NothingRan,
+            "no recording has enough pairs with usable curves for any of the designs",
+        )
+        .hint("a pair is two processes of one scenario and seed, arms a and b; fewer: --pairs N"));
+    }
     calibration.injected = injected;
     console.result(&calibration, &table::markdown(&calibration));
     Ok(if calibration.holds {

@@ -5,7 +5,7 @@ use crate::progress::{Progress, SharedProgress, Silent};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Where a command prints.
@@ -13,13 +13,19 @@ use std::time::Duration;
 pub struct Console {
     json: bool,
     quiet: bool,
+    /// Why a result did not reach stdout.
+    lost: Arc<OnceLock<std::io::Error>>,
 }
 
 impl Console {
     /// A console for the given global options.
     #[must_use]
     pub fn new(json: bool, quiet: bool) -> Self {
-        Self { json, quiet }
+        Self {
+            json,
+            quiet,
+            lost: Arc::default(),
+        }
     }
 
     /// Whether the result is to be a JSON document.
@@ -31,22 +37,40 @@ impl Console {
     /// Prints the result: the document with `--json`, else the text.
     pub fn result(&self, document: &impl Serialize, text: &str) {
         let mut stdout = anstream::stdout().lock();
-        // a closed pipe (`umpatch … | head`) is no failure of the command
-        let _ = if self.json {
-            match serde_json::to_string_pretty(document) {
-                Ok(json) => writeln!(stdout, "{json}"),
-                Err(error) => writeln!(anstream::stderr(), "error: cannot print JSON: {error}"),
-            }
+        let written = if self.json {
+            serde_json::to_string_pretty(document)
+                .map_err(std::io::Error::from)
+                .and_then(|json| writeln!(stdout, "{json}"))
         } else if text.is_empty() {
             Ok(())
         } else {
             writeln!(stdout, "{}", text.trim_end_matches('\n'))
         };
+        self.keep(written.and_then(|()| stdout.flush()));
     }
 
     /// Prints a file's bytes as they are.
     pub fn bytes(&self, bytes: &[u8]) {
-        let _ = std::io::stdout().lock().write_all(bytes);
+        let mut stdout = std::io::stdout().lock();
+        self.keep(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+    }
+
+    fn keep(&self, written: std::io::Result<()>) {
+        match written {
+            // a closed pipe (`umpatch … | head`) is no failure of the command
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                let _ = self.lost.set(error);
+            }
+            _ => {}
+        }
+    }
+
+    /// The failure of a command whose result did not reach stdout: a full disk under a redirection.
+    #[must_use]
+    pub fn lost(&self) -> Option<Failure> {
+        let error = self.lost.get()?;
+        let failure = Failure::usage(format!("cannot write the result to stdout: {error}"));
+        Some(failure.hint("free some space there, and run the command again"))
     }
 
     /// One line on stderr, unless `--quiet`.

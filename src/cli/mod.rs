@@ -136,6 +136,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             failure.exit
         }
     };
+    // what the command found stays its exit status; that it was said is part of success
+    let exit = match console.lost() {
+        Some(failure) => {
+            console.complain(&failure);
+            match exit {
+                Exit::Verified => failure.exit,
+                other => other,
+            }
+        }
+        None => exit,
+    };
     ExitCode::from(exit.code())
 }
 

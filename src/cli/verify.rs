@@ -96,7 +96,7 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with_all = ["detect", "budget", "shard"])]
     equal_arms: bool,
     /// Steps of each process [default: the scenario's own for the suite]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     /// Seed of the first pair; the others follow
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -173,13 +173,21 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
             Ok(exit_of(&report))
         }
         // the contract's document also for what could not be compared
-        Err(failure) if console.json() && failure.exit == Exit::PatchOrBuildFailed => {
+        Err(failure) if console.json() && has_verdict(failure.exit) => {
             console.complain(&failure);
-            console.result(&verify::failed(&request, &failure), "");
+            console.result(&verify::stopped(&request, &failure), "");
             Ok(failure.exit)
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// Whether a failure says something about the comparison, and not about how it was asked for.
+const fn has_verdict(exit: Exit) -> bool {
+    matches!(
+        exit,
+        Exit::PatchOrBuildFailed | Exit::Inconclusive | Exit::NothingRan
+    )
 }
 
 pub(super) fn exit_of(report: &Report) -> Exit {

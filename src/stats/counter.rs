@@ -1,4 +1,4 @@
-//! Counters that only ever rise: their rate, and whether they ran backwards.
+//! Counters that only ever rise: their rate, and whether they fell.
 
 /// The usable samples of a counter: finite, and each after the one before.
 fn usable(samples: &[(f64, f64)]) -> Vec<(f64, f64)> {
@@ -24,10 +24,27 @@ pub fn rate_after_half(samples: &[(f64, f64)]) -> Option<f64> {
     Some((last.1 - first.1) / (last.0 - first.0))
 }
 
-/// Whether a counter ever fell.
-#[must_use]
-pub fn runs_backwards(samples: &[(f64, f64)]) -> bool {
-    usable(samples).windows(2).any(|pair| pair[1].1 < pair[0].1)
+/// Watches a figure that only ever rises, value by value.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rising {
+    last: Option<f64>,
+    fell: bool,
+}
+
+impl Rising {
+    /// Takes the next value; holes are passed over.
+    pub fn take(&mut self, value: f64) {
+        if value.is_finite() {
+            self.fell |= self.last.is_some_and(|last| value < last);
+            self.last = Some(value);
+        }
+    }
+
+    /// Whether it ever fell: it wrapped, was reset, or is a clock that was set back.
+    #[must_use]
+    pub const fn fell(&self) -> bool {
+        self.fell
+    }
 }
 
 #[cfg(test)]
@@ -41,16 +58,23 @@ mod tests {
             .collect()
     }
 
+    fn fell(samples: &[(f64, f64)]) -> bool {
+        let mut rising = Rising::default();
+        samples.iter().for_each(|&(_, y)| rising.take(y));
+        rising.fell()
+    }
+
     #[test]
     fn a_rate_unless_it_wraps() {
         let late = counter(100, |x| if x < 50.0 { 0.0 } else { x - 50.0 });
         assert_eq!(rate_after_half(&late), Some(1.0));
-        assert!(!runs_backwards(&late));
+        assert!(!fell(&late));
         let wrapped = counter(100, |x| if x < 90.0 { x } else { 0.0 });
         assert_eq!(rate_after_half(&wrapped), None);
-        assert!(runs_backwards(&wrapped));
+        assert!(fell(&wrapped));
         assert_eq!(rate_after_half(&[(0.0, 1.0)]), None);
-        assert!(!runs_backwards(&[]));
+        assert!(!fell(&[]));
+        assert!(fell(&[(0.0, 2.0), (1.0, f64::NAN), (2.0, 1.0)]));
     }
 
     proptest! {
@@ -59,7 +83,7 @@ mod tests {
             if let Some(rate) = rate_after_half(&samples) {
                 prop_assert!(rate >= 0.0 || rate.is_nan());
             }
-            let _ = runs_backwards(&samples);
+            let _ = fell(&samples);
         }
     }
 }

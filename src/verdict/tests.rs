@@ -245,6 +245,24 @@ fn one_pair_of_processes() {
             "both arms",
         ),
         (
+            "the same crash",
+            GpuOnly,
+            crash(),
+            crash(),
+            V::Inconclusive,
+            Inconclusive,
+            "no process of the patched arm came to its end",
+        ),
+        (
+            "out of memory in both arms",
+            GpuOnly,
+            ended(Outcome::OutOfMemory),
+            ended(Outcome::OutOfMemory),
+            V::Inconclusive,
+            Inconclusive,
+            "no process of the patched arm came to its end",
+        ),
+        (
             "more of a fault",
             Copy,
             faulted("corruption", 3),
@@ -535,6 +553,24 @@ fn a_flaw_in_both_arms_is_no_pass() {
     let judgement = judge(&evidence(vec![scenario(Class::GpuOnly, pairs)]));
     assert_eq!(judgement.verdict, Verdict::Inconclusive);
     assert!(judgement.reasons[0].text.contains("ran backwards"));
+}
+
+/// A scenario of a few steps is not asked for growth; one that somebody made short is, and cannot tell.
+#[test]
+fn only_a_scenario_that_is_short_by_itself_may_be_short() {
+    let short = |own: Option<u64>| {
+        let process = || Process {
+            curve: Some(analyse(&[(0.0, 64.0)], 1.0)),
+            ..clean()
+        };
+        let mut evidence = evidence(vec![scenario(Class::GpuOnly, vec![(process(), process())])]);
+        evidence.scenarios[0].steps = Some(1);
+        evidence.scenarios[0].definition.quick_steps = own;
+        judge(&evidence).verdict
+    };
+    assert_eq!(short(Some(1)), Verdict::Pass);
+    assert_eq!(short(Some(200)), Verdict::Inconclusive);
+    assert_eq!(short(None), Verdict::Inconclusive);
 }
 
 /// Noise above the budget is no pass, whatever the arms look like.

@@ -482,17 +482,22 @@ pub fn finish(folder: &RunFolder, journal: &Journal) -> Result<Report, Failure> 
 
 /// The document of a run that ended before there was anything to compare: a patch that does not apply, a build that breaks.
 #[must_use]
-pub fn failed(request: &Request, failure: &Failure) -> Report {
+pub fn stopped(request: &Request, failure: &Failure) -> Report {
+    let verdict = match failure.exit {
+        Exit::Inconclusive => Verdict::Inconclusive,
+        Exit::NothingRan => Verdict::NothingRan,
+        _ => Verdict::Failed,
+    };
     let trust = Host::current()
         .and_then(|host| Ok(host.trust(device::choose(request.device, host)?)))
         .unwrap_or(document::Trust::Simulated);
     Report {
         schema: document::SCHEMA.to_owned(),
-        verdict: Verdict::Failed,
+        verdict,
         exit_code: failure.exit.code(),
         state: RunState::Partial,
         reasons: vec![Reason {
-            verdict: Verdict::Failed,
+            verdict,
             subject: String::new(),
             text: failure.chain.join(": "),
         }],

@@ -211,6 +211,7 @@ fn a_gpu_that_is_lost_ends_the_run_and_is_no_regression() {
             "it resumes",
         ],
     );
+    assert_eq!(ran.json()["verdict"], "inconclusive");
     let journal = std::fs::read_to_string(stage.path("run/journal.ndjson")).unwrap();
     assert!(
         !journal.contains("\"job-end\""),

@@ -50,8 +50,13 @@ def main(arguments):
             made += 20
         waits += behaviour == "wait"
         peak = max(peak, level * MIB)
-        say(event="sample", step=step, time_ns=step, current_bytes=32 * MIB, driver_bytes=level * MIB,
-            pending_bytes=0, allocations=20 * (step + 1), new_buffers=made, commits=step, blocking_waits=waits)
+        late = step >= steps // 2
+        time_ns = {"clock-back": step - steps, "clock-forward": step + (1 << 60)}.get(behaviour, step) if late else step
+        served = (1 << 32) - 20 * (steps // 2) if behaviour == "wrap" else 0
+        if behaviour == "none" or behaviour == "gap" and 0.2 < step / steps < 0.8:
+            continue
+        say(event="sample", step=step, time_ns=time_ns, current_bytes=32 * MIB, driver_bytes=level * MIB,
+            pending_bytes=0, allocations=(served + 20 * (step + 1)) % (1 << 32), new_buffers=made, commits=step, blocking_waits=waits)
         if behaviour == "crash" and step == steps // 2:
             print("about to touch what is not ours", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGSEGV)

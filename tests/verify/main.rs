@@ -141,6 +141,83 @@ fn what_both_arms_show_is_not_held_against_the_patches() {
     );
 }
 
+/// What cannot clear anyone is no pass, also where both arms show it.
+#[test]
+fn flawed_curves_and_runs_without_an_end_are_no_pass() {
+    for (behaviour, words) in [
+        ("clock-back", "ran backwards, or leapt"),
+        ("clock-forward", "ran backwards, or leapt"),
+        ("wrap", "ran backwards, or leapt"),
+        ("gap", "a stretch without samples"),
+        ("none", "left no samples"),
+        ("crash", "no process of the patched arm came to its end"),
+        ("mute", "no process of the patched arm came to its end"),
+    ] {
+        let ran = Sandbox::new().compare(behaviour, behaviour, &["--scenario", "steady"]);
+        assert_eq!(ran.code, Some(3), "{behaviour}: {ran}");
+        assert!(decisive(&ran).contains(words), "{behaviour}: {ran}");
+    }
+    let one = ["--scenario", "steady", "--steps", "1"];
+    let ran = Sandbox::new().compare("clean", "clean", &one);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(decisive(&ran).contains("only 1 usable sample"), "{ran}");
+    let none = ["--scenario", "steady", "--steps", "0"];
+    assert_eq!(
+        Sandbox::new().compare("clean", "clean", &none).code,
+        Some(2)
+    );
+}
+
+/// A full disk under a redirection is no success.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let full = || {
+        std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    for arguments in [
+        &["scenarios"][..],
+        &["scenarios", "--json"],
+        &["completions", "bash"],
+    ] {
+        let mut command = Sandbox::new().command(arguments);
+        let ran = Ran::from(command.stdout(full()).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(
+            ran.err.contains("cannot write the result to stdout"),
+            "{ran}"
+        );
+    }
+}
+
+#[test]
+fn recordings_without_usable_curves_calibrate_nothing() {
+    let sandbox = Sandbox::new();
+    let header = "process,step,current_bytes,driver_bytes,footprint_bytes\n";
+    let processes = "process,scenario,seed,arm,leak_bytes_per_step\n0,s,1,a,0\n1,s,1,b,0\n2,s,2,a,0\n3,s,2,b,0\n";
+    std::fs::write(sandbox.path("processes.csv"), processes).unwrap();
+    let flat = |bytes: &str| -> String {
+        let rows = (0..4).flat_map(|process| (0..60).map(move |step| (process, step)));
+        rows.map(|(process, step)| format!("{process},{step},{bytes},{bytes},{bytes}\n"))
+            .collect()
+    };
+    for samples in [String::new(), flat("nan"), flat("-1"), flat("1e300")] {
+        std::fs::write(sandbox.path("s.csv"), format!("{header}{samples}")).unwrap();
+        let more = ["--pairs", "1", "--trials", "2", "--only", "recorded"];
+        let folder = sandbox.path("recorded");
+        let _ = std::fs::create_dir(&folder);
+        for name in ["processes.csv", "s.csv"] {
+            std::fs::copy(sandbox.path(name), folder.join(name)).unwrap();
+        }
+        let mut command = sandbox.command(&["calibrate", "--curves", "recorded"]);
+        let ran = Ran::from(command.args(more).output().unwrap());
+        assert_eq!(ran.code, Some(5), "{ran}");
+    }
+}
+
 #[test]
 fn a_run_without_a_real_device_cannot_satisfy_one_that_needs_it() {
     let ran = Sandbox::new().compare("clean", "clean", &["--require-hardware"]);

@@ -165,16 +165,37 @@ pub(super) fn growth(
     }
 }
 
+/// Whether the scenario is one of a few steps: not where somebody asked for so few.
+fn is_short_by_itself(evidence: &ScenarioEvidence) -> bool {
+    let own = [
+        evidence.definition.quick_steps,
+        evidence.definition.full_steps,
+    ];
+    evidence
+        .steps
+        .is_some_and(|steps| steps < FEWEST as u64 && own.contains(&Some(steps)))
+}
+
+fn came_to_its_end(process: &Process) -> bool {
+    matches!(process.result.outcome, Outcome::Ok | Outcome::Faulted)
+}
+
 /// What makes a curve unfit to clear the patches, for processes that came to their end.
 fn flaws(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], seen: &mut Observations) {
     // a scenario of a few steps looks at values, one of threads at races: neither at growth
-    let short = evidence.steps.is_some_and(|steps| steps < FEWEST as u64)
-        || evidence.definition.is_chance();
+    let short = is_short_by_itself(evidence) || evidence.definition.is_chance();
+    if !pairs.iter().any(|(_, patched)| came_to_its_end(patched)) {
+        seen.unclear.push(
+            "no process of the patched arm came to its end: nothing is known of what it would have done"
+                .to_owned(),
+        );
+        return;
+    }
     let arms = pairs
         .iter()
         .flat_map(|(baseline, patched)| [("baseline", *baseline), ("patched arm", *patched)]);
     for (arm, process) in arms {
-        if !matches!(process.result.outcome, Outcome::Ok | Outcome::Faulted) {
+        if !came_to_its_end(process) {
             continue;
         }
         let flaw = match &process.curve {
@@ -187,7 +208,7 @@ fn flaws(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], seen: &mut
         };
         let counter = process
             .counter_ran_backwards
-            .then(|| "its counter of new buffers ran backwards".to_owned());
+            .then(|| "a counter or the clock of it ran backwards, or leapt".to_owned());
         if let Some(text) = flaw.or(counter) {
             seen.unclear.push(format!("the {arm} cannot clear: {text}"));
             return;
