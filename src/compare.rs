@@ -153,7 +153,9 @@ fn functional(mut evidence: Evidence) -> Evidence {
     for scenario in &mut evidence.scenarios {
         scenario.definition.class = Class::Correctness;
         scenario.definition.positive_control = false;
+        // as one of few steps by itself: nobody asks it for growth
         scenario.steps = Some(1);
+        scenario.definition.quick_steps = scenario.steps;
         let pairs = scenario.pairs.iter_mut();
         for process in pairs
             .flat_map(|pair| [&mut pair.baseline, &mut pair.patched])

@@ -61,7 +61,9 @@ impl Source {
                 if recorded.len() < pairs + 2 {
                     return None;
                 }
-                let of_name = name.bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte));
+                let of_name = name.bytes().fold(0_u64, |sum, byte| {
+                    sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+                });
                 let mut random = Random::new(seed, &[of_name, trial]);
                 let order = random.choose(recorded.len(), recorded.len());
                 let mut taken: Vec<EqualPair> = order

@@ -116,6 +116,7 @@ mod tests {
         ScenarioEvidence {
             definition: Definition {
                 id: id.to_owned(),
+                quick_steps: Some(1),
                 ..Definition::default()
             },
             pairs: vec![Pair {

@@ -568,7 +568,7 @@ fn uncommitted(
             (Some(stored), Some(present)) => {
                 let same = LineEnds::relate(&stored.bytes, &present.bytes).is_some();
                 if !same || stored.mode != present.mode {
-                    changes.insert(path, Some(present.as_stored(Some(&stored))));
+                    changes.insert(path, Some(present.in_stored_form(Some(&stored))));
                 }
             }
             (Some(_), None) => {

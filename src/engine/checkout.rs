@@ -259,7 +259,7 @@ impl Checkout {
 
 impl Entry {
     /// A file of the work tree as git would store it.
-    pub(super) fn as_stored(self, stored: Option<&Self>) -> Self {
+    pub(super) fn in_stored_form(self, stored: Option<&Self>) -> Self {
         if self.mode == Mode::Symlink {
             return self;
         }

@@ -206,9 +206,9 @@ pub enum EngineError {
     /// The branch is checked out elsewhere.
     #[error("the branch {0} is checked out in another work tree")]
     BranchElsewhere(String),
-    /// The record says that patches are applied, and the files do not have them.
+    /// The record says that patches are applied, and the files do not bear it out.
     #[error(
-        "umpatch applied {}, but the files do not hold {} any more",
+        "umpatch applied {}, but the files do not show {} whole any more",
         names(patches),
         if patches.len() == 1 { "it" } else { "them" }
     )]

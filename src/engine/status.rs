@@ -460,7 +460,7 @@ impl Files for Present {
                     (Some(checkout), Some((_, tree))) => checkout.objects(tree).find(path)?.file(),
                     _ => None,
                 };
-                return Ok(Found::File(entry.as_stored(stored.as_ref())));
+                return Ok(Found::File(entry.in_stored_form(stored.as_ref())));
             }
             found => return Ok(found),
         }

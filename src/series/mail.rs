@@ -497,7 +497,7 @@ mod tests {
         for (name, subject, body) in [
             ("A B", "[MPS] Short", ""),
             (
-                "Doe, \"Jo\"",
+                "Doe, \"Jo\" M",
                 "[MPS] A subject that is so long that it has to be broken over more than one line of the mail",
                 "Why.\n\nMore.",
             ),

@@ -1,5 +1,6 @@
 //! Reduces a curve of any length to a few block medians, with memory for one block at a time, and says what is wrong with it.
 use super::robust;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Samples that lie further apart than this many usual distances leave a gap.
@@ -53,6 +54,8 @@ pub struct Blocks {
     pub backwards: usize,
     /// The longest distance between two used samples.
     pub widest: f64,
+    /// The usual distance, down to a power of two; absent with fewer than two used samples. Holes do not make it longer.
+    pub usual: Option<f64>,
     /// The smallest amount by which the value ever changed, from nothing at first: the pieces that the figure comes in.
     pub grain: Option<f64>,
     /// Highest used value.
@@ -70,6 +73,7 @@ impl Blocks {
         let mut xs = Vec::with_capacity(size);
         let mut ys = Vec::with_capacity(size);
         let mut before: Option<f64> = None;
+        let mut distances = Distances::default();
         for &(x, y) in samples {
             if !x.is_finite() || !y.is_finite() {
                 blocks.not_a_number += 1;
@@ -80,7 +84,10 @@ impl Blocks {
                     blocks.backwards += 1;
                     continue;
                 }
-                Some(last) => blocks.widest = blocks.widest.max(x - last),
+                Some(last) => {
+                    blocks.widest = blocks.widest.max(x - last);
+                    distances.take(x - last);
+                }
                 None => {}
             }
             before = Some(x);
@@ -98,6 +105,7 @@ impl Blocks {
             }
         }
         blocks.close(&mut xs, &mut ys);
+        blocks.usual = distances.median();
         blocks
     }
 
@@ -126,11 +134,29 @@ impl Blocks {
     }
 
     fn has_gap(&self) -> bool {
-        let (Some(first), Some(last)) = (self.medians.first(), self.medians.last()) else {
-            return false;
-        };
-        let usual = (last.0 - first.0) / self.used.max(2) as f64;
-        self.widest > GAP_FACTOR * usual
+        self.usual
+            .is_some_and(|usual| self.widest > GAP_FACTOR * usual)
+    }
+}
+
+/// Distances between samples, counted by their power of two: as much memory whatever the length of the run.
+#[derive(Debug, Default)]
+struct Distances(BTreeMap<i32, usize>);
+
+impl Distances {
+    fn take(&mut self, distance: f64) {
+        *self.0.entry(distance.log2().floor() as i32).or_default() += 1;
+    }
+
+    /// The power of two below the median.
+    fn median(&self) -> Option<f64> {
+        let all: usize = self.0.values().sum();
+        let mut seen = 0;
+        let middle = self.0.iter().find(|(_, count)| {
+            seen += **count;
+            2 * seen >= all
+        });
+        middle.map(|(power, _)| f64::from(*power).exp2())
     }
 }
 
@@ -156,6 +182,22 @@ mod tests {
         let mut gap = line(300);
         gap.drain(100..150);
         assert_eq!(flaw(&gap), Some(Flaw::Gap));
+        // one that is most of the run, and several
+        let mut gap = line(60);
+        gap.drain(12..48);
+        assert_eq!(flaw(&gap), Some(Flaw::Gap));
+        let mut gap = line(300);
+        for start in [220, 140, 60] {
+            gap.drain(start..start + 50);
+        }
+        assert_eq!(flaw(&gap), Some(Flaw::Gap));
+        // every fifth sample, and not quite regular
+        let sparse: Vec<_> = line(300).into_iter().step_by(5).collect();
+        assert_eq!(flaw(&sparse), None);
+        let uneven = line(300)
+            .into_iter()
+            .filter(|(x, _)| (*x as u64 * 7919) % 10 < 4);
+        assert_eq!(flaw(&uneven.collect::<Vec<_>>()), None);
         // the last step is sampled too, whatever the distance of the others
         let mut uneven: Vec<_> = line(3000).into_iter().step_by(6).collect();
         uneven.push((2999.0, 8.0));

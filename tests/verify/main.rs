@@ -183,7 +183,8 @@ fn a_result_that_cannot_be_written_is_a_failure() {
         &["scenarios", "--json"],
         &["completions", "bash"],
     ] {
-        let mut command = Sandbox::new().command(arguments);
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command(arguments);
         let ran = Ran::from(command.stdout(full()).output().unwrap());
         assert_eq!(ran.code, Some(2), "{ran}");
         assert!(

@@ -251,6 +251,15 @@ fn doubt(found: &Growth, class: Class, budget: f64) -> Option<String> {
         (Ruling::Undecided, Basis::Hidden) if memory => {
             Some("steps that the baseline does not have could hide growth".to_owned())
         }
+        (Ruling::Undecided, Basis::Noise)
+            if memory && found.pairs > 0 && !found.detectable.is_finite() =>
+        {
+            let ending = if found.pairs == 1 { "" } else { "s" };
+            Some(format!(
+                "{} pair{ending} cannot tell growth from noise on this device, however large it is: more pairs are needed",
+                found.pairs
+            ))
+        }
         // nothing measured at all is said by the flaws
         (Ruling::Undecided, Basis::Noise) if memory && found.pairs > 0 => Some(format!(
             "growth of less than {} could not be told from noise, {} counts: more pairs or more steps are needed",
