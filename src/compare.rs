@@ -274,6 +274,44 @@ fn evidence_of(
     }
 }
 
+/// A process of a pair: what it left behind, and the folder that its curve is in.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// The folder.
+    pub folder: &'a Path,
+    /// The result.
+    pub result: &'a JobResult,
+}
+
+/// Judges one scenario from pairs of processes (seed, baseline, patched) that are in no run folder, by the rules of all runs.
+#[must_use]
+pub fn judge_pairs(
+    definition: &Definition,
+    steps: Option<u64>,
+    trust: Trust,
+    pairs: &[(u64, Side<'_>, Side<'_>)],
+) -> ScenarioJudgement {
+    let peak = pairs
+        .iter()
+        .find_map(|pair| pair.1.result.peak_driver_bytes);
+    let budget = verdict::growth_budget(peak);
+    let read = |side: &Side<'_>| Some(process(side.folder, side.result, budget));
+    verdict::judge_scenario(&ScenarioEvidence {
+        definition: definition.clone(),
+        pairs: pairs
+            .iter()
+            .map(|(seed, baseline, patched)| Pair {
+                seed: *seed,
+                baseline: read(baseline),
+                patched: read(patched),
+            })
+            .collect(),
+        steps,
+        detect: None,
+        repeats: repeats(trust),
+    })
+}
+
 /// On the simulated device a seed decides what is allocated when; a real one is only known as far as it was measured.
 fn repeats(trust: Trust) -> Repeats {
     match trust {

@@ -15,6 +15,7 @@ pub mod error;
 pub mod exit;
 pub mod explore;
 pub mod merge;
+pub mod mutate;
 pub mod paths;
 pub mod progress;
 pub mod provision;

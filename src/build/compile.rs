@@ -101,15 +101,34 @@ pub(super) fn write_log(
     Ok(log)
 }
 
+/// Where and what a compiler's error is.
+pub(super) struct Location<'s> {
+    pub file: &'s str,
+    pub line: usize,
+    pub column: usize,
+    pub message: &'s str,
+}
+
+/// The error that a line of a compiler's output names.
+pub(super) fn location_of(line: &str) -> Option<Location<'_>> {
+    let (before, message) = line
+        .split_once(" error: ")
+        .or_else(|| line.split_once(" fatal error: "))?;
+    let mut parts = before.trim_end_matches(':').rsplitn(3, ':');
+    let (column, row, file) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(Location {
+        file,
+        line: row.parse().ok()?,
+        column: column.parse().ok()?,
+        message,
+    })
+}
+
 /// File and line, and message, of the first error that a compiler named.
 fn first_error(said: &str, place: &Place) -> Option<(String, String)> {
     said.lines().find_map(|line| {
-        let (before, message) = line
-            .split_once(" error: ")
-            .or_else(|| line.split_once(" fatal error: "))?;
-        let mut parts = before.trim_end_matches(':').rsplitn(3, ':');
-        let (_column, row, file) = (parts.next()?, parts.next()?, parts.next()?);
-        let file = place.short(Path::new(file));
-        Some((format!("{file}:{row}"), message.to_owned()))
+        let at = location_of(line)?;
+        let file = place.short(Path::new(at.file));
+        Some((format!("{file}:{}", at.line), at.message.to_owned()))
     })
 }

@@ -1,6 +1,7 @@
 //! Compiles the tree for a device: from a recipe, the tree's own sources and the harness to a program or a library, with
 //! every object kept by the content that made it.
 mod compile;
+mod complaints;
 mod error;
 mod includes;
 mod job;
@@ -12,6 +13,7 @@ pub mod pytorch;
 mod recipe;
 mod staging;
 
+pub use complaints::{Complaint, complaints};
 pub use error::BuildError;
 pub use recipe::Flavour;
 
@@ -101,6 +103,14 @@ pub fn build_arm(
         name,
     };
     build(&request, progress)
+}
+
+/// The paths of the tree that a recipe reads.
+///
+/// # Errors
+/// When the recipe cannot be read.
+pub fn tree_paths(harness: &Path) -> Result<Vec<String>, BuildError> {
+    Ok(Recipe::read(harness)?.tree_paths())
 }
 
 /// Builds a recipe: stages and rewrites the tree's sources, compiles what no earlier build has, links.

@@ -14,6 +14,7 @@ mod fetch;
 mod import;
 mod man;
 mod merge;
+mod mutants;
 mod patches;
 mod rebase;
 mod refresh;

@@ -33,6 +33,7 @@ Examples:
   umpatch verify --series classic-ordered             the other design of the same set
   umpatch verify --no-tests --ablate                  which patch does what, on every quick scenario
   umpatch verify --no-tests --ablate --ablate-against classic-ordered --every-setting
+  umpatch verify --mutants --sample 25                faults planted in the patches: does the proof find them?
   umpatch verify --json > verdict.json
   umpatch verify --shard 2/4 --run-folder part-2      one of four machines; then: umpatch merge part-1 part-2 part-3 part-4
 A run that was cut (Ctrl-C, kill, power) goes on where it was when the same command is run again.")]
@@ -133,6 +134,8 @@ pub(super) struct Arguments {
     /// Without a real device, be inconclusive
     #[arg(long)]
     require_hardware: bool,
+    #[command(flatten)]
+    mutants: super::mutants::MutantArguments,
     /// Install what is missing through the machine's own package managers, and fetch the tree
     #[arg(long)]
     provision: bool,
@@ -160,7 +163,11 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome {
+    let mutants = own.mutants.clone();
     let request = request(global, own)?;
+    if mutants.mutants {
+        return super::mutants::run(&request, &mutants, console);
+    }
     let progress = console.progress();
     let outcome = verify::run(&request, &*progress);
     drop(progress);
@@ -435,6 +442,9 @@ fn full_command(row_command: &str, own: &Arguments) -> String {
     }
     if own.equal_arms {
         words.push("--equal-arms".to_owned());
+    }
+    if own.mutants.mutants {
+        words.extend(own.mutants.words());
     }
     if own.no_tests {
         words.push("--no-tests".to_owned());

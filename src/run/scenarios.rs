@@ -1,20 +1,24 @@
 //! Runs scenario jobs through any program that speaks the driver contract, each in a process of its own, and keeps what
 //! they print: samples in `curves/`, output in `logs/`, ends in the journal.
 mod collect;
+mod server;
 
 use super::folder::{RunFolder, write_atomically};
 use super::job::{Arm, Definition, Flavour, Job, JobResult, Outcome};
 use super::journal::{Event, Journal, JournalError};
-use super::process::{self, Finished, ProcessError, Program};
+use super::process::{self, ProcessError, Program};
 use crate::error::Explain;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::document::Fault;
 use collect::Collector;
 use nix::sys::signal::Signal;
+pub use server::Server;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +43,13 @@ impl Driver {
             leading: Vec::new(),
             environment: Vec::new(),
         }
+    }
+
+    /// The same program with one more variable in its environment.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((key.into(), value.into()));
+        self
     }
 
     fn program(&self) -> Program {
@@ -98,20 +109,7 @@ impl Driver {
     }
 
     fn job(&self, job: &Job) -> Program {
-        let id = job.scenario.split(['@', '+']).next().unwrap_or_default();
-        let mut program = self.program().args([
-            OsString::from("--scenario"),
-            id.into(),
-            "--seed".into(),
-            job.seed.to_string().into(),
-        ]);
-        if let Some(steps) = job.steps {
-            program = program.arg("--steps").arg(steps.to_string());
-        }
-        for (key, value) in &job.settings {
-            program = program.arg("--set").arg(format!("{key}={value}"));
-        }
-        program
+        self.program().args(arguments(job))
     }
 }
 
@@ -123,6 +121,24 @@ pub struct Setting {
     /// The other values of what it assumes; empty where it is no assumption.
     #[serde(default)]
     pub alternatives: Vec<String>,
+}
+
+/// The arguments of the contract for a job.
+fn arguments(job: &Job) -> Vec<String> {
+    let id = job.scenario.split(['@', '+']).next().unwrap_or_default();
+    let mut words: Vec<String> = vec![
+        "--scenario".to_owned(),
+        id.to_owned(),
+        "--seed".to_owned(),
+        job.seed.to_string(),
+    ];
+    if let Some(steps) = job.steps {
+        words.extend(["--steps".to_owned(), steps.to_string()]);
+    }
+    for (key, value) in &job.settings {
+        words.extend(["--set".to_owned(), format!("{key}={value}")]);
+    }
+    words
 }
 
 /// The drivers of a run: one for each arm and flavour, and for each subset of the patches.
@@ -340,90 +356,119 @@ impl Runner<'_> {
                 detail: "no program for this arm".to_owned(),
             }));
         };
-        let logs = self.folder.path().join("logs");
-        let slug = job.slug();
-        let output = logs.join(format!("{slug}.out"));
-        let errors = logs.join(format!("{slug}.err"));
-        // a killed run may have left one
-        let _ = std::fs::remove_file(&errors);
-        let mut collector = Collector::default();
-        let started = Instant::now();
-        let mut journal_failed = None;
-        let outcome = driver
-            .job(job)
-            .limit(limits.job)
-            .idle_limit(limits.silence)
-            .stderr_log(&errors)
-            .run_lines(&output, &mut |line| {
-                if let Some(fault) = collector.line(line) {
-                    let event = Event::Fault {
-                        job: job.clone(),
-                        fault,
-                    };
-                    if let Err(error) = self.journal.append_unsynced(event) {
-                        journal_failed.get_or_insert(error);
-                    }
-                }
-            });
-        if let Some(error) = journal_failed {
-            return Err(error.into());
-        }
-        let ended = match outcome {
-            Err(error @ (ProcessError::TimedOut { .. } | ProcessError::Idle { .. })) => {
-                Ended::Stopped(error.to_string())
-            }
-            Err(ProcessError::Interrupted { program }) => {
-                return Err(ProcessError::Interrupted { program }.into());
-            }
-            Err(error) => return Err(error.into()),
-            // Ctrl-C on a terminal reaches the program too: its end is ours, not a crash
-            Ok(_) if process::interrupted() => {
-                return Err(ProcessError::Interrupted {
-                    program: driver.command.display().to_string(),
-                }
-                .into());
-            }
-            Ok(finished) => Ended::ByItself(finished),
-        };
-        let mut result = JobResult {
-            seconds: started.elapsed().as_secs_f64(),
-            ..collector.result()
-        };
-        let complaint = last_lines(&errors, 12);
-        result.outcome = outcome_of(&ended, collector.reported(), &complaint);
-        if let Outcome::Crashed { by } = &result.outcome {
-            result.faults.push(Fault {
-                kind: "crash".to_owned(),
-                count: 1,
-                detail: by.clone(),
-                bytes: 0,
-            });
-        }
-        if !matches!(result.outcome, Outcome::Ok | Outcome::Faulted) {
-            result.last_output = if complaint.is_empty() {
-                last_lines(&output, 6)
-            } else {
-                complaint
-            };
-        }
-        if let Some(csv) = collector.csv() {
-            let name = format!("curves/{slug}.csv");
-            write_atomically(&self.folder.path().join(&name), csv.as_bytes())?;
-            result.curve = Some(name);
-        }
-        if result.outcome == Outcome::Ok {
-            // all that it said is in the journal and the curve
-            let _ = std::fs::remove_file(&output);
-        }
-        if std::fs::metadata(&errors).is_ok_and(|metadata| metadata.len() == 0) {
-            let _ = std::fs::remove_file(&errors);
-        }
-        Ok(result)
+        attempt(self.folder.path(), driver, job, limits, &mut |fault| {
+            self.journal.append_unsynced(Event::Fault {
+                job: job.clone(),
+                fault,
+            })
+        })
     }
 }
 
+/// Runs a job once, with its output under `logs/` and its samples under `curves/` of a folder that has both.
+///
+/// # Errors
+/// When the program cannot be run, the folder not be written, or the user interrupts.
+pub fn attempt(
+    folder: &Path,
+    driver: &Driver,
+    job: &Job,
+    limits: Limits,
+    each: &mut dyn FnMut(Fault) -> Result<(), JournalError>,
+) -> Result<JobResult, ScenarioError> {
+    let logs = folder.join("logs");
+    let slug = job.slug();
+    let output = logs.join(format!("{slug}.out"));
+    let errors = logs.join(format!("{slug}.err"));
+    // a killed run may have left one
+    let _ = std::fs::remove_file(&errors);
+    let mut collector = Collector::default();
+    let started = Instant::now();
+    let mut journal_failed = None;
+    let outcome = driver
+        .job(job)
+        .limit(limits.job)
+        .idle_limit(limits.silence)
+        .stderr_log(&errors)
+        .run_lines(&output, &mut |line| {
+            if let Some(fault) = collector.line(line)
+                && let Err(error) = each(fault)
+            {
+                journal_failed.get_or_insert(error);
+            }
+        });
+    if let Some(error) = journal_failed {
+        return Err(error.into());
+    }
+    let ended = match outcome {
+        Err(error @ (ProcessError::TimedOut { .. } | ProcessError::Idle { .. })) => {
+            Ended::Stopped(error.to_string())
+        }
+        Err(ProcessError::Interrupted { program }) => {
+            return Err(ProcessError::Interrupted { program }.into());
+        }
+        Err(error) => return Err(error.into()),
+        // Ctrl-C on a terminal reaches the program too: its end is ours, not a crash
+        Ok(_) if process::interrupted() => {
+            return Err(ProcessError::Interrupted {
+                program: driver.command.display().to_string(),
+            }
+            .into());
+        }
+        Ok(finished) => Ended::ByItself(finished.status),
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    concluded(folder, &slug, &ended, &collector, seconds)
+}
+
+/// What the end of a process and its output make together; keeps the samples, and the logs where they say more.
+fn concluded(
+    folder: &Path,
+    slug: &str,
+    ended: &Ended,
+    collector: &Collector,
+    seconds: f64,
+) -> Result<JobResult, ScenarioError> {
+    let logs = folder.join("logs");
+    let output = logs.join(format!("{slug}.out"));
+    let errors = logs.join(format!("{slug}.err"));
+    let mut result = JobResult {
+        seconds,
+        ..collector.result()
+    };
+    let complaint = last_lines(&errors, 12);
+    result.outcome = outcome_of(ended, collector.reported(), &complaint);
+    if let Outcome::Crashed { by } = &result.outcome {
+        result.faults.push(Fault {
+            kind: "crash".to_owned(),
+            count: 1,
+            detail: by.clone(),
+            bytes: 0,
+        });
+    }
+    if !matches!(result.outcome, Outcome::Ok | Outcome::Faulted) {
+        result.last_output = if complaint.is_empty() {
+            last_lines(&output, 6)
+        } else {
+            complaint
+        };
+    }
+    if let Some(csv) = collector.csv() {
+        let name = format!("curves/{slug}.csv");
+        write_atomically(&folder.join(&name), csv.as_bytes())?;
+        result.curve = Some(name);
+    }
+    if result.outcome == Outcome::Ok {
+        // all that it said is in the journal and the curve
+        let _ = std::fs::remove_file(&output);
+    }
+    if std::fs::metadata(&errors).is_ok_and(|metadata| metadata.len() == 0) {
+        let _ = std::fs::remove_file(&errors);
+    }
+    Ok(result)
+}
 enum Ended {
-    ByItself(Finished),
+    ByItself(ExitStatus),
     Stopped(String),
 }
 
@@ -448,7 +493,7 @@ fn outcome_of(ended: &Ended, reported: Option<Outcome>, complaint: &str) -> Outc
             },
         };
     }
-    match finished.status.code() {
+    match finished.code() {
         Some(0) => reported.unwrap_or_else(|| Outcome::Error {
             detail: "it ended without its end event".to_owned(),
         }),
@@ -503,7 +548,13 @@ mod tests {
     use super::*;
 
     fn finished(script: &str) -> Ended {
-        Ended::ByItself(Program::new("sh").args(["-c", script]).run().unwrap())
+        Ended::ByItself(
+            Program::new("sh")
+                .args(["-c", script])
+                .run()
+                .unwrap()
+                .status,
+        )
     }
 
     #[test]

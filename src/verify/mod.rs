@@ -2,6 +2,7 @@
 pub mod ablate;
 pub mod design;
 pub mod fingerprint;
+pub mod mutants;
 pub mod plan;
 pub mod programs;
 pub mod test_suite;

@@ -1,6 +1,6 @@
 //! Where the programs of both arms come from.
 mod equal;
-mod from_tree;
+pub(in crate::verify) mod from_tree;
 mod identity;
 mod on_metal;
 mod subsets;

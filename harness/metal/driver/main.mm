@@ -7,6 +7,7 @@
 #include <cstring>
 #include "instruction_counter.h"
 #include "output.h"
+#include "serve.h"
 #include "session.h"
 #include "watchdog.h"
 
@@ -49,6 +50,7 @@ struct Arguments {
           "driver: %s\n"
           "usage: driver --list\n"
           "       driver --settings\n"
+          "       driver --serve\n"
           "       driver --scenario ID --seed N [--steps N] [--set KEY=VALUE]...\n",
           problem.c_str());
   exit(kUsageError);
@@ -202,6 +204,9 @@ Scenarios::Scenarios(std::vector<Scenario> scenarios) {
 
 int main(int count, char** values) {
   @autoreleasepool {
+    if (count == 2 && strcmp(values[1], "--serve") == 0) {
+      return umpatch::serve(umpatch::run);
+    }
     return umpatch::run(count, values);
   }
 }

@@ -24,26 +24,26 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A tree, a patch set, and a machine that can build them.
-pub(super) struct FromTree {
+pub(in crate::verify) struct FromTree {
     trust: Trust,
-    sides: Sides,
+    pub(in crate::verify) sides: Sides,
     /// The subsets of the patches, and other patch sets, with their sources.
     subsets: Subsets,
     baseline: String,
     patched: String,
     /// The folder of the harness.
-    harness: PathBuf,
+    pub(in crate::verify) harness: PathBuf,
     /// What is in it.
     harness_digest: String,
-    catalogue: Catalogue,
+    pub(in crate::verify) catalogue: Catalogue,
     extent: Extent,
     /// Settings of the simulated device that hold for the whole run.
     settings: BTreeMap<String, String>,
-    torch: Torch,
+    pub(in crate::verify) torch: Torch,
 }
 
 impl FromTree {
-    pub(super) fn prepare(
+    pub(in crate::verify) fn prepare(
         request: &Request,
         trust: Trust,
         progress: &dyn Progress,
