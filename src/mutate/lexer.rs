@@ -66,8 +66,8 @@ fn next(rest: &str, line_is_blank: bool) -> (Kind, usize) {
     if rest.starts_with("//") {
         return (Kind::Comment, line(rest));
     }
-    if rest.starts_with("/*") {
-        let end = rest[2..].find("*/").map_or(rest.len(), |end| end + 4);
+    if let Some(inside) = rest.strip_prefix("/*") {
+        let end = inside.find("*/").map_or(rest.len(), |end| end + 4);
         return (Kind::Comment, end);
     }
     if first == '#' && line_is_blank {

@@ -329,7 +329,7 @@ impl Finder<'_, '_> {
                 }
                 let next = self.statement(close + 1, end, within);
                 self.found[index].tokens = start..next;
-                self.found[index].holes = vec![start + 1..next];
+                self.found[index].holes.push(start + 1..next);
                 next
             }
             "switch" | "catch" => {
