@@ -81,6 +81,35 @@ fn stock_violates_and_its_small_trace_does_the_same() {
 }
 
 #[test]
+fn kept_traces_fail_on_stock_and_pass_with_the_series() {
+    let _alone = alone();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "trace")
+        {
+            continue;
+        }
+        let trace = path.to_str().unwrap();
+        let said = std::fs::read_to_string(&path).unwrap();
+        let kind = said.trim_start_matches("# ").split(':').next().unwrap();
+        let (code, document) = explore(&["--arm", "stock", "--trace", trace, "--no-shrink"]);
+        // whether a race of threads does harm depends on where memory lies
+        if kind != "crash" {
+            assert_eq!(code, 1, "{trace}");
+            assert_eq!(document["violations"][0]["kind"], kind, "{trace}");
+        }
+        let (code, document) = explore(&["--trace", trace, "--no-shrink"]);
+        assert_eq!(code, 0, "{trace}: {}", document["violations"]);
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}
+
+#[test]
 fn a_seed_does_exactly_the_same_again() {
     let _alone = alone();
     let run = || {

@@ -31,7 +31,8 @@ class Random {
 };
 
 // What kind of program it is: how memory is limited decides what else makes sense.
-enum class Kind { Free, Limited, Steady };
+// Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round.
+enum class Kind { Free, Limited, Steady, Served };
 
 uint64_t drawBytes(Random& random, Kind kind) {
   const uint64_t which = random.below(16);
@@ -96,6 +97,10 @@ Verb drawVerb(Random& random, Kind kind, const std::vector<Verb>& without) {
       {Verb::Tensor, 14}, {Verb::Fill, 6}, {Verb::Blit, 4}, {Verb::Kernel, 14}, {Verb::Commit, 4}, {Verb::Free, 10},
       {Verb::Pause, 2},
   };
+  static const Weighted served[] = {
+      {Verb::Tensor, 8}, {Verb::Pinned, 8}, {Verb::Scalar, 2}, {Verb::Fill, 10}, {Verb::Kernel, 14}, {Verb::Commit, 4},
+      {Verb::Free, 10},  {Verb::Pause, 2},
+  };
   const auto weight = [&without](const Weighted& entry) {
     return std::find(without.begin(), without.end(), entry.verb) == without.end() ? entry.weight : 0;
   };
@@ -113,7 +118,14 @@ Verb drawVerb(Random& random, Kind kind, const std::vector<Verb>& without) {
     }
     return Verb::Pause;
   };
-  return kind == Kind::Steady ? draw(steady) : draw(table);
+  switch (kind) {
+    case Kind::Steady:
+      return draw(steady);
+    case Kind::Served:
+      return draw(served);
+    default:
+      return draw(table);
+  }
 }
 
 std::vector<Operation> drawThread(
@@ -176,7 +188,7 @@ Trace generate(uint64_t seed, const Fixed& fixed) {
   Trace trace;
   trace.seed = seed;
   const uint64_t which = random.below(16);
-  const Kind kind = which < 2 ? Kind::Steady : which < 6 ? Kind::Limited : Kind::Free;
+  const Kind kind = which < 1 ? Kind::Steady : which < 2 ? Kind::Served : which < 6 ? Kind::Limited : Kind::Free;
   trace.settings = drawSettings(random, kind);
   for (const auto& [name, value] : fixed.settings) {
     trace.settings[name] = value;
@@ -190,8 +202,9 @@ Trace generate(uint64_t seed, const Fixed& fixed) {
   }
   const size_t lengths[] = {10, 20, 40, 70};
   size_t length = random.of(lengths);
-  if (kind == Kind::Steady) {
+  if (kind == Kind::Steady || kind == Kind::Served) {
     threads = 1;
+    trace.waits = kind == Kind::Served;
     trace.rounds = 24;
     length = std::min<size_t>(length, 14);
   } else {

@@ -170,7 +170,7 @@ std::string print(const Trace& trace) {
     text << "set " << name << '=' << value << '\n';
   }
   if (trace.rounds != 1) {
-    text << "rounds " << trace.rounds << '\n';
+    text << "rounds " << trace.rounds << (trace.waits ? " wait" : "") << '\n';
   }
   if (trace.refused_heap) {
     text << "refuse-heap " << trace.refused_heap << '\n';
@@ -212,6 +212,8 @@ Trace parse(const std::string& text, std::string& error) {
       }
     } else if (first == "rounds") {
       good = bool(line >> trace.rounds) && trace.rounds >= 1;
+      std::string word;
+      trace.waits = bool(line >> word) && word == "wait";
     } else if (first == "refuse-heap") {
       good = bool(line >> trace.refused_heap);
     } else if (first == "thread") {

@@ -45,6 +45,7 @@ struct Trace {
   std::map<std::string, std::string> settings;
   std::vector<std::vector<Operation>> threads;
   uint32_t rounds = 1;      // the operations of each thread are repeated so often; more than one: no growth is allowed
+  bool waits = false;        // for the GPU after each round: then the CPU's memory must not grow either
   uint64_t refused_heap = 0; // the n-th new heap cannot be made; 0: all can
   Policy policy;            // without its list
   std::vector<Decision> decisions;

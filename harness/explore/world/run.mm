@@ -87,16 +87,6 @@ void touchEverything() {
   scheduler::nameMutex(umpatch::audit::mutex(), "of the allocator");
 }
 
-// The GPU has let go of what earlier command buffers held when it comes to one more.
-void letGo() {
-  auto* stream = at::mps::getDefaultMPSStream();
-  dispatch_sync(stream->queue(), ^() {
-    stream->commandBuffer();
-  });
-  synchronize(at::mps::SyncType::COMMIT_AND_WAIT);
-  simulated_metal::waitIdle();
-}
-
 void settle(World& world) {
   report::doing("the end: everything is freed");
   for (Slot& slot : world.slots) {

@@ -14,7 +14,9 @@ struct World {
 };
 
 void work(World& world, uint32_t thread);
-// Waits for the GPU, as torch.mps.synchronize().
+// The GPU has done everything, and has let go of what earlier command buffers held: it comes to one more.
+void letGo();
+// As torch.mps.synchronize(), with its kinds.
 void synchronize(at::mps::SyncType type);
 
 } // namespace explore

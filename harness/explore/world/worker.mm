@@ -35,6 +35,9 @@ class Worker {
         for (uint32_t i = 0; i < kSlotsOfThread; i++) {
           free(thread_ * kSlotsOfThread + i);
         }
+        if (world_.trace.waits) {
+          letGo();
+        }
         growth.endRound(round);
       }
     }
@@ -382,6 +385,16 @@ void synchronize(SyncType type) {
       stream->synchronize(type);
     });
   }
+}
+
+void letGo() {
+  synchronize(SyncType::COMMIT_AND_WAIT);
+  auto* stream = getDefaultMPSStream();
+  dispatch_sync(stream->queue(), ^() {
+    stream->commandBuffer();
+  });
+  synchronize(SyncType::COMMIT_AND_WAIT);
+  simulated_metal::waitIdle();
 }
 
 void work(World& world, uint32_t thread) {
