@@ -150,7 +150,7 @@ fn one_pair_of_processes() {
             detail: "no such scenario".to_owned(),
         })
     };
-    use Class::{Copy, GpuOnly, Stress};
+    use Class::{Copy, Correctness, GpuOnly, Stress};
     use FindingState::{Improved, Inconclusive, NotComparable, Ok, PreExisting, Regression};
     use Verdict as V;
     type Row = (
@@ -417,6 +417,15 @@ fn one_pair_of_processes() {
             V::Inconclusive,
             Inconclusive,
             "no samples",
+        ),
+        (
+            "values alone",
+            Correctness,
+            unsampled(),
+            unsampled(),
+            V::Pass,
+            Ok,
+            "no difference",
         ),
         (
             "NaN",
