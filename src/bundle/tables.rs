@@ -187,6 +187,8 @@ struct Spread {
 
 /// So many values of each arm lie apart by chance in 3 of 100 cases; of three, in 10.
 const FEWEST: usize = 4;
+/// What stands where there are fewer.
+pub(super) const TOO_FEW: &str = "too few to tell";
 
 impl Spread {
     fn of(values: &[f64]) -> Option<Self> {
@@ -228,7 +230,7 @@ impl Spread {
     fn against(&self, after: &Self) -> String {
         let apart = after.ends[0] > self.ends[1] || self.ends[0] > after.ends[1];
         if self.number.min(after.number) < FEWEST {
-            "too few to tell".to_owned()
+            TOO_FEW.to_owned()
         } else if apart && self.median > 0.0 {
             figures::ratio(after.median / self.median)
         } else {
