@@ -94,6 +94,22 @@ fn complaints(kind: &str, fewest: usize) -> String {
 }
 
 #[test]
+fn our_series_are_what_the_tree_makes_of_them_to_the_byte() {
+    for series in ["classic", "classic-ordered"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
+            .arg("-C")
+            .arg(tree())
+            .args(["check", "--quiet", "--series", series])
+            .output()
+            .unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{series}: {said}");
+        assert!(said.contains("release-race"), "{series}: {said}");
+    }
+}
+
+#[test]
 fn our_series_passes_and_meets_its_goals() {
     let _alone = alone();
     let (code, report) = verify(&["--no-tests", "--sanitize", "never"]);
