@@ -6,7 +6,7 @@ use super::own_share::{self, OwnShare};
 use super::slots::slot;
 use super::tables;
 use crate::engine::{Proposal, PullRequest};
-use crate::report::document::{ArmFigures, Arms, Bearing, Scenario, Trust};
+use crate::report::document::{ArmFigures, Arms, Bearing, Scenario, TestCounts, Trust};
 use crate::report::markup::{code, fenced, prose};
 use crate::report::{figures, harmless, summary};
 use crate::run::tests::outcome::{Outcome, Quality};
@@ -286,11 +286,22 @@ fn test_plan(parts: &Parts<'_>, body: &mut String) {
         .map(|name| code(name))
         .collect();
     if let Some(tests) = &parts.evidence.report.tests {
+        // a run that selected nothing but the tests which the patches add has none before
+        let counts = if tests.baseline == TestCounts::default() {
+            format!(
+                "all of them new with the patches: {}",
+                summary::test_counts(&tests.patched)
+            )
+        } else {
+            format!(
+                "{} before, {} after",
+                summary::test_counts(&tests.baseline),
+                summary::test_counts(&tests.patched)
+            )
+        };
         let _ = writeln!(
             body,
-            "Tests of test_mps.py that the run selected: {} before, {} after; {} changes count against the patches.",
-            summary::test_counts(&tests.baseline),
-            summary::test_counts(&tests.patched),
+            "Tests of test_mps.py that the run selected: {counts}; {} changes count against the patches.",
             tests
                 .changes
                 .iter()
