@@ -247,7 +247,7 @@ impl Generator<'_, '_> {
         let line = self.source.line_of(at);
         let before = self.source.line(line).to_owned();
         let after = shown(&before, text, &part, with).unwrap_or_else(|| changed.clone());
-        self.plant_shown(site, at, operator, vec![self.edit(site, changed)], after);
+        self.plant(site, at, operator, vec![self.edit(site, changed)], after);
     }
 
     fn put(&mut self, site: &Site, at: usize, operator: Operator, text: String) {
@@ -264,17 +264,6 @@ impl Generator<'_, '_> {
     }
 
     fn plant(
-        &mut self,
-        site: &Site,
-        at: usize,
-        operator: Operator,
-        edits: Vec<Edit>,
-        after: String,
-    ) {
-        self.plant_shown(site, at, operator, edits, after);
-    }
-
-    fn plant_shown(
         &mut self,
         site: &Site,
         at: usize,
