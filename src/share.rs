@@ -143,6 +143,17 @@ fn write(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A patch set's folder as a command line names it anywhere: a series of ours by its name, another by its full path.
+#[must_use]
+pub fn worded(folder: &Path) -> String {
+    let full = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let ours = root().is_ok_and(|root| full.parent() == Some(&*root.join("patches")));
+    match full.file_name() {
+        Some(name) if ours => name.to_string_lossy().into_owned(),
+        _ => full.to_string_lossy().into_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

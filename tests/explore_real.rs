@@ -22,10 +22,24 @@ fn tree() -> PathBuf {
 
 /// `explore --json` on the tree: the exit code and the document.
 fn explore(arguments: &[&str]) -> (i32, Value) {
+    umpatch("explore", arguments)
+}
+
+/// `verify` of the explorer's scenario with so many seeds.
+fn verify(seeds: &str, arguments: &[&str]) -> (i32, Value) {
+    let runs = tempfile::tempdir().unwrap();
+    let folder = runs.path().join("run");
+    let mut words = vec!["--no-tests", "--scenario", "schedules", "--steps", seeds];
+    words.extend(["--run-folder", folder.to_str().unwrap()]);
+    words.extend(arguments);
+    umpatch("verify", &words)
+}
+
+fn umpatch(command: &str, arguments: &[&str]) -> (i32, Value) {
     let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
         .arg("-C")
         .arg(tree())
-        .args(["explore", "--json", "--quiet"])
+        .args([command, "--json", "--quiet"])
         .args(arguments)
         .output()
         .unwrap();
@@ -143,6 +157,51 @@ fn a_planted_fault_is_found() {
         "--no-shrink",
     ]);
     assert_eq!(code, 1, "{document}");
+}
+
+#[test]
+fn verify_passes_our_series_by_what_it_mends() {
+    let _alone = alone();
+    for series in ["classic", "classic-ordered"] {
+        let (code, report) = verify("300", &["--series", series]);
+        assert_eq!(code, 0, "{}", report["reasons"]);
+        let row = &report["scenarios"][0];
+        assert_eq!(row["relative"]["state"], "improved", "{row}");
+        let said = row["relative"]["text"].as_str().unwrap();
+        assert!(said.starts_with("mended by release-race, "), "{said}");
+        assert!(
+            said.contains("umpatch explore --arm stock --seed "),
+            "{said}"
+        );
+        assert_eq!(row["patched"]["counters"]["seeds"], 300.0);
+        assert_eq!(row["baseline"]["counters"]["seeds"], 300.0);
+    }
+}
+
+#[test]
+fn verify_refuses_patches_that_violate_and_says_how_to_see_it_again() {
+    let _alone = alone();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/mutants/pending-to-cpu");
+    let (code, report) = verify("300", &["--patches-from", folder.to_str().unwrap()]);
+    assert_eq!((code, &report["verdict"]), (1, &"regression".into()));
+    let faults = report["scenarios"][0]["patched"]["faults"].as_array();
+    let hazard = faults
+        .unwrap()
+        .iter()
+        .find(|fault| fault["kind"] == "hazard");
+    let said = hazard.unwrap()["detail"].as_str().unwrap();
+    let reasons = report["reasons"].to_string();
+    assert!(
+        reasons.contains("hazard ") && reasons.contains(" --seed "),
+        "{reasons}"
+    );
+    // the command that it names shows the same
+    let command = said.split(": ").next().unwrap();
+    let words: Vec<&str> = command.split(' ').skip(2).collect();
+    assert_eq!(words[0], "--patches-from", "{said}");
+    let (code, document) = explore(&[&words[..], &["--no-shrink"]].concat());
+    assert_eq!(code, 1, "{said}");
+    assert_eq!(document["violations"][0]["kind"], "hazard", "{said}");
 }
 
 #[test]

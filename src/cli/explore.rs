@@ -1,4 +1,5 @@
 //! `umpatch explore`.
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::build::Flavour;
 use crate::engine::{self, Arms};
@@ -28,6 +29,7 @@ Examples:
   umpatch explore --arm stock --keep found       what upstream's own code does wrong, with a trace of each kind
   umpatch explore --seed 4711                    one seed, exactly as before
   umpatch explore --trace found/crash-17.trace   a kept trace
+  umpatch explore --series classic-ordered       the other design of the same set
   umpatch explore --patches-from fixtures/mutants/lose-a-block --stop-after 1
   umpatch explore --sanitizer tsan --seeds 500
 
@@ -56,8 +58,9 @@ pub(super) struct Arguments {
     /// Which sources
     #[arg(long, value_enum, default_value_t, conflicts_with = "patches_from")]
     arm: Arm,
-    /// The patches of this folder instead: a series folder of ours, a quilt series, or plain .patch/.diff files
-    #[arg(long, value_name = "DIR")]
+    /// These patches instead: a folder (a series of ours, a quilt series, plain .patch/.diff files), or the name of a
+    /// series that umpatch has
+    #[arg(long, visible_alias = "series", value_name = "DIR|SERIES", value_parser = patches)]
     patches_from: Option<PathBuf>,
     /// Threads of each program [default: drawn]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4))]

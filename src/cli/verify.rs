@@ -1,5 +1,5 @@
 //! `umpatch verify`.
-use super::patches::{patches, worded};
+use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::baseline::store::Store;
 use crate::build::pytorch::Layout;
@@ -11,6 +11,7 @@ use crate::report::document::{Arms, Report, Verdict};
 use crate::run::folder::Choice;
 use crate::run::shard::{Durations, Shard};
 use crate::run::tests::{LeakCheck, Selection as TestSelection, read_ids};
+use crate::share;
 use crate::verify::ablate::Ablate;
 use crate::verify::design::{self, Contest, Design};
 use crate::verify::plan::{self, Assumptions, Sanitize, Selection, Suite};
@@ -397,7 +398,10 @@ fn row_command(global: &Global, own: &Arguments) -> String {
     );
     let suite = (own.suite == Suite::Full).then(|| "full".to_owned());
     option("--suite", suite);
-    option("--patches-from", own.patches_from.as_deref().map(worded));
+    option(
+        "--patches-from",
+        own.patches_from.as_deref().map(share::worded),
+    );
     option("--tests", own.tests.clone());
     option("--tests-from", path(&own.tests_from));
     option("--tests-baseline-junit", path(&own.tests_baseline_junit));
@@ -438,7 +442,10 @@ fn full_command(row_command: &str, own: &Arguments) -> String {
         words.push("--ablate".to_owned());
     }
     for folder in &own.ablate_against {
-        words.extend(["--ablate-against".to_owned(), quoted(&worded(folder))]);
+        words.extend([
+            "--ablate-against".to_owned(),
+            quoted(&share::worded(folder)),
+        ]);
     }
     if own.equal_arms {
         words.push("--equal-arms".to_owned());

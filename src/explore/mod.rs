@@ -1,8 +1,10 @@
 //! The schedule explorer: builds it from an arm's own sources, runs seeds, and gathers what they found.
+mod again;
 mod error;
 mod event;
 mod run;
 
+pub use again::{Sources, again};
 pub use error::ExploreError;
 pub use event::{Counts, Violation};
 pub use run::{Explored, What, run, sanitizer_environment};

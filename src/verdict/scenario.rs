@@ -104,7 +104,7 @@ pub fn judge_scenario(evidence: &ScenarioEvidence) -> ScenarioJudgement {
     } else if !unclear.is_empty() {
         finding(FindingState::Inconclusive, unclear.join("; "))
     } else if !better.is_empty() {
-        finding(FindingState::Improved, better.join("; "))
+        finding(FindingState::Improved, mended(evidence, &better))
     } else if !shared.is_empty() {
         finding(FindingState::PreExisting, shared.join("; "))
     } else {
@@ -169,6 +169,17 @@ fn promises(evidence: &ScenarioEvidence, seen: &mut Observations) {
         seen.worse.push(format!(
             "{patches} should have mended it: {waits:.2} blocking waits a step in a data-loader loop"
         ));
+    }
+}
+
+/// What is better, and whose claim that is.
+fn mended(evidence: &ScenarioEvidence, better: &[String]) -> String {
+    let text = better.join("; ");
+    let patches = evidence.definition.promised_by.join(", ");
+    if patches.is_empty() {
+        text
+    } else {
+        format!("mended by {patches}: {text}")
     }
 }
 

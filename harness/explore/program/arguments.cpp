@@ -13,8 +13,7 @@ namespace {
 
 constexpr int kUsage = 2;
 constexpr const char* kScenario = "schedules";
-constexpr uint64_t kScenarioSeeds = 5000;
-constexpr uint64_t kScenarioViolations = 100; // then it is clear enough
+constexpr uint64_t kScenarioSeeds = 2500;
 
 uint64_t number(const std::string& option, const char* text) {
   char* end = nullptr;
@@ -49,7 +48,8 @@ void usage(const std::string& problem) {
           "       explorer --seed SEED [the same]      one seed, exactly as before\n"
           "       explorer --trace FILE [--no-shrink]  a kept trace\n"
           "       explorer --show SEED                 the trace that a seed stands for\n"
-          "       explorer --scenario schedules --seed N [--steps SEEDS] [--set NAME=VALUE]...   as a driver of scenarios\n",
+          "       explorer --scenario schedules --seed N [--steps SEEDS] [--set NAME=VALUE]... [--again COMMAND]\n"
+          "                                           as a driver of scenarios; COMMAND is what runs a seed again\n",
           problem.c_str());
   exit(kUsage);
 }
@@ -96,6 +96,8 @@ Arguments parseArguments(int count, char** values) {
       }
       arguments.is_scenario = true;
       arguments.shrink = false;
+    } else if (option == "--again") {
+      arguments.again = value;
     } else if (option == "--steps") {
       arguments.seeds = number(option, value);
       steps_given = true;
@@ -120,10 +122,10 @@ Arguments parseArguments(int count, char** values) {
     }
   }
   if (arguments.is_scenario) {
-    // each pair of a comparison has seeds of its own
+    // each pair of a comparison has seeds of its own, and runs them all: what one arm has and the other has not is told
+    // by the same seeds
     arguments.seeds = steps_given ? arguments.seeds : kScenarioSeeds;
     arguments.first = 1 + (arguments.first - 1) * arguments.seeds;
-    arguments.stop_after = kScenarioViolations;
   }
   if (!arguments.jobs) {
     cpu_set_t processors;

@@ -21,6 +21,7 @@ struct Arguments {
   Fixed fixed;
   uint64_t limit_ms = 20000; // of one run
   bool is_scenario = false;  // speaks as the drivers of scenarios do
+  std::string again = "umpatch explore"; // what runs the same program, for a reader who wants to see a seed again
 };
 
 // Says what is wrong and ends the process with 2.

@@ -150,7 +150,7 @@ class Exploration {
     violations_++;
     const bool first = kinds_[outcome.kind]++ == 0;
     if (arguments_.is_scenario) {
-      scenario::fault(trace.seed, outcome);
+      scenario::fault(arguments_, trace.seed, outcome);
       return;
     }
     Json json;

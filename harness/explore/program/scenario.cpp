@@ -22,12 +22,16 @@ void begin(const Arguments& arguments) {
                 .object("settings", settings));
 }
 
-void fault(uint64_t seed, const Outcome& outcome) {
+void fault(const Arguments& arguments, uint64_t seed, const Outcome& outcome) {
+  std::string again = arguments.again + " --seed " + std::to_string(seed);
+  for (const auto& [name, value] : arguments.fixed.settings) {
+    again += " --set " + name + "=" + value;
+  }
   writeLine(Json()
                 .field("event", "fault")
                 .field("kind", outcome.kind)
                 .field("count", 1)
-                .field("detail", "umpatch explore --seed " + std::to_string(seed) + ": " + outcome.detail));
+                .field("detail", again + ": " + outcome.detail));
 }
 
 void end(uint64_t violations, const std::map<std::string, uint64_t>& counters) {

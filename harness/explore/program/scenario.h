@@ -7,7 +7,7 @@
 namespace explore::scenario {
 
 void begin(const Arguments& arguments);
-void fault(uint64_t seed, const Outcome& outcome);
+void fault(const Arguments& arguments, uint64_t seed, const Outcome& outcome);
 void end(uint64_t violations, const std::map<std::string, uint64_t>& counters);
 
 } // namespace explore::scenario

@@ -40,6 +40,8 @@ pub(in crate::verify) struct FromTree {
     /// Settings of the simulated device that hold for the whole run.
     settings: BTreeMap<String, String>,
     pub(in crate::verify) torch: Torch,
+    /// The patch set that the user named.
+    patches_from: Option<PathBuf>,
 }
 
 impl FromTree {
@@ -90,7 +92,23 @@ impl FromTree {
             settings: request.selection.settings.clone(),
             harness,
             torch,
+            patches_from: request.patches_from.clone(),
         })
+    }
+
+    /// The command that explores the same sources, for a reader who wants to see a seed again.
+    fn again(&self, arm: Arm, flavour: Flavour) -> String {
+        let sources = match (arm, &self.patches_from) {
+            (Arm::Baseline, _) => explore::Sources::Stock,
+            (Arm::Patched, None) => explore::Sources::Series,
+            (Arm::Patched, Some(folder)) => explore::Sources::Patches(folder),
+        };
+        let flavour = match flavour {
+            Flavour::ExplorerAddress => build::Flavour::Address,
+            Flavour::ExplorerThread => build::Flavour::Thread,
+            _ => build::Flavour::Plain,
+        };
+        explore::again(sources, flavour)
     }
 
     fn tree_name(&self) -> String {
@@ -286,7 +304,12 @@ impl Programs for FromTree {
         let driver = match flavour {
             Flavour::Training => self.training_driver(&built.program),
             Flavour::Plain | Flavour::Address => Driver::new(built.program),
-            _ => Driver {
+            Flavour::Thread => Driver {
+                environment: explore::sanitizer_environment(),
+                ..Driver::new(built.program)
+            },
+            Flavour::Explorer | Flavour::ExplorerAddress | Flavour::ExplorerThread => Driver {
+                leading: vec!["--again".into(), self.again(arm, flavour).into()],
                 environment: explore::sanitizer_environment(),
                 ..Driver::new(built.program)
             },
