@@ -234,6 +234,7 @@ fn options(own: &Arguments, settings: BTreeMap<String, String>) -> Options {
             Shrink::First
         },
         limit_ms: own.sanitizer.map(|_| 120_000),
+        environment: Vec::new(),
     }
 }
 

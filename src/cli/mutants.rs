@@ -4,7 +4,8 @@ use crate::error::Failure;
 use crate::exit::Exit;
 use crate::mutate::sample::Sample;
 use crate::verify::Request;
-use crate::verify::mutants::{self, Wanted};
+use crate::verify::mutants::{self, Finders, Wanted};
+use clap::ValueEnum;
 
 /// The options that choose mutants.
 #[derive(Debug, Clone, clap::Args)]
@@ -24,7 +25,15 @@ pub(super) struct MutantArguments {
     /// Chooses the sample
     #[arg(long, value_name = "N", default_value_t = 1, requires = "sample")]
     sample_seed: u64,
+    /// What looks for them
+    #[arg(long, value_enum, default_value_t, requires = "mutants")]
+    finders: Finders,
+    /// Seeds of the explorer for each mutant
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEEDS, requires = "mutants", value_parser = clap::value_parser!(u64).range(1..))]
+    mutant_seeds: u64,
 }
+
+const DEFAULT_SEEDS: u64 = 5_000;
 
 impl MutantArguments {
     /// The options as words of a command.
@@ -42,6 +51,14 @@ impl MutantArguments {
                 self.sample_seed
             ));
         }
+        if let Some(value) = self.finders.to_possible_value()
+            && self.finders != Finders::default()
+        {
+            words.push(format!("--finders {}", value.get_name()));
+        }
+        if self.mutant_seeds != DEFAULT_SEEDS {
+            words.push(format!("--mutant-seeds {}", self.mutant_seeds));
+        }
         words
     }
 
@@ -53,6 +70,8 @@ impl MutantArguments {
                 count,
                 seed: self.sample_seed,
             }),
+            finders: self.finders,
+            seeds: self.mutant_seeds,
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct Options {
     pub shrink: Shrink,
     /// Milliseconds after which a run counts as hung.
     pub limit_ms: Option<u64>,
+    /// Variables of the program's environment.
+    pub environment: Vec<(String, String)>,
 }
 
 /// Whether violations are made small.

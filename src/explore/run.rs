@@ -68,6 +68,9 @@ pub fn run(
     for (name, value) in sanitizer_environment() {
         program = program.env(name, value);
     }
+    for (name, value) in &options.environment {
+        program = program.env(name, value);
+    }
     let finished = program.run_lines(&scratch.path().join("lines"), &mut |line| {
         collector.line(line, progress);
     })?;

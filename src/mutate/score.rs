@@ -33,6 +33,9 @@ pub enum Fate {
     Killed {
         /// The scenario.
         scenario: String,
+        /// The explorer's seed, where it was the explorer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seed: Option<u64>,
         /// What showed it.
         by: Means,
         /// The verdict's reason.
@@ -165,6 +168,7 @@ mod tests {
     fn killed() -> Fate {
         Fate::Killed {
             scenario: "s".to_owned(),
+            seed: None,
             by: Means::Books,
             reason: String::new(),
         }

@@ -112,8 +112,12 @@ impl Finder<'_, '_> {
                     return at + 1;
                 }
                 "=" => initialised = true,
-                "struct" | "class" | "union" => class = true,
-                "(" if parameters.is_none() => parameters = Some(at),
+                // what came before was a macro without a semicolon
+                "namespace" => parameters = None,
+                "struct" | "class" | "union" => (class, parameters) = (true, None),
+                "(" if parameters.is_none_or(|open| self.is_macro(open)) => {
+                    parameters = Some(at);
+                }
                 "{" => {
                     let Some(close) = source.partner(at) else {
                         return end;
@@ -144,6 +148,16 @@ impl Finder<'_, '_> {
             }
         }
         end
+    }
+
+    /// `NAME(…)` before a declaration, where a function has its body or what is said of it.
+    fn is_macro(&self, open: usize) -> bool {
+        const SAID: [&str; 6] = ["const", "noexcept", "override", "final", "volatile", "try"];
+        let Some(close) = self.source.partner(open) else {
+            return false;
+        };
+        let next = self.source.word(close + 1);
+        self.source.kind(close + 1) == Kind::Word && !SAID.contains(&next)
     }
 
     fn class_name(&self, start: usize, brace: usize) -> String {
@@ -575,6 +589,22 @@ mod tests {
             .into_iter()
             .map(|(shape, _, text)| (shape, text))
             .collect()
+    }
+
+    #[test]
+    fn macros_without_semicolons_hide_nothing() {
+        for text in [
+            "namespace n {\nREGISTER(a, b)\n\nnamespace m {\nT C::f(int x) { g(x); }\n}\n}",
+            "REGISTER(a)\nT f(int x) { g(x); }",
+            "REGISTER(a)\nstruct C { T f(int x) const { g(x); } };",
+            "API(a) API(b) static T f(int x) noexcept(true) { g(x); }",
+        ] {
+            assert_eq!(
+                shown(text),
+                [(Shape::Statement, "f".to_owned(), "g(x);".to_owned())],
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 // The tree's MPSAllocator.mm, with eyes: this file is the allocator's object file in the driver. It reads upstream's
-// own fields only, so that it holds for stock and for any change that keeps them (no member of ours is needed, and a
-// change may keep blocks in flight in buffers_pending_free or in available_buffers).
+// own fields, so that it holds for stock and for any change that keeps them (a change may keep blocks in flight in
+// buffers_pending_free or in available_buffers), and those that a change adds where it adds them.
 #include <ATen/mps/MPSAllocator.mm>
 #include <simulated_metal/control.h>
 #include "allocator_audit.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -18,6 +19,41 @@ using at::mps::HeapAllocator::BufferPool;
 using at::mps::HeapAllocator::HeapBlock;
 using at::mps::HeapAllocator::MPSHeapAllocatorImpl;
 using at::mps::HeapAllocator::UsageFlags;
+
+// What a change may add to a pool, and stock has not: 0 stands for what is not there.
+template <typename Pool>
+auto pendingBytesBooked(const Pool& pool, int) -> decltype(std::optional<uint64_t>(pool.pending_size)) {
+  return pool.pending_size;
+}
+template <typename Pool>
+std::optional<uint64_t> pendingBytesBooked(const Pool&, long) {
+  return std::nullopt;
+}
+
+// The pending blocks as they are linked, the oldest first; nothing where they are not.
+template <typename Pool>
+auto linkedPending(const Pool& pool, int)
+    -> decltype(std::optional<std::vector<BufferBlock*>>(std::vector<BufferBlock*>{pool.pending_oldest})) {
+  std::vector<BufferBlock*> blocks;
+  const size_t most = pool.buffers_pending_free.size() + 1; // a circle ends too
+  auto* older = pool.pending_oldest;
+  older = nullptr;
+  for (auto* block = pool.pending_oldest; block && blocks.size() < most; block = block->pending_newer) {
+    if (block->pending_older != older || (older && older->pending_seq >= block->pending_seq)) {
+      return std::vector<BufferBlock*>(most, nullptr); // as wrong as it can be
+    }
+    blocks.push_back(block);
+    older = block;
+  }
+  if (pool.pending_newest != older) {
+    return std::vector<BufferBlock*>(most, nullptr);
+  }
+  return blocks;
+}
+template <typename Pool>
+std::optional<std::vector<BufferBlock*>> linkedPending(const Pool&, long) {
+  return std::nullopt;
+}
 
 struct Sums {
   uint64_t live = 0; // in use and not pending
@@ -107,6 +143,13 @@ class Auditor {
         return 0;
       }
       pending_bytes += block->size;
+    }
+    if (const auto pending = pendingBytesBooked(pool, 0); pending && *pending != pending_bytes) {
+      report(Violation::Kind::Accounting, difference(*pending, pending_bytes), "a pool's pending size is ", *pending,
+             ", its pending blocks add up to ", pending_bytes);
+    }
+    if (const auto linked = linkedPending(pool, 0); linked && linked->size() != pool.buffers_pending_free.size()) {
+      report(Violation::Kind::State, 0, "the pending blocks are not linked in the order in which they were freed");
     }
     const uint64_t booked = pool.available_size;
     if (booked != available_bytes && booked != available_bytes + pending_bytes) {

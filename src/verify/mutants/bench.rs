@@ -82,9 +82,9 @@ enum Program {
 }
 
 /// The variable that chooses a mutant.
-const CHOSEN: &str = "UMPATCH_MUTANT";
+pub(super) const CHOSEN: &str = "UMPATCH_MUTANT";
 /// The variable that names the file for what was reached.
-const REACHED: &str = "UMPATCH_MUTANTS_REACHED";
+pub(super) const REACHED: &str = "UMPATCH_MUTANTS_REACHED";
 /// What is no hang at all, on a busy machine too.
 const LIMIT: Duration = Duration::from_secs(120);
 /// A mutant may take so many times as long as the series does …
@@ -245,7 +245,7 @@ impl Bench {
 }
 
 /// The numbers that a program marked in its file, which is not needed any more.
-fn marked(file: &Path) -> BTreeSet<u32> {
+pub(super) fn marked(file: &Path) -> BTreeSet<u32> {
     let marks = std::fs::read(file).unwrap_or_default();
     let _ = std::fs::remove_file(file);
     (0..)

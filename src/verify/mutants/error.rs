@@ -1,6 +1,7 @@
 //! What can go wrong with mutants, and what to do then.
 use crate::error::Explain;
 use crate::exit::Exit;
+use crate::explore::ExploreError;
 use crate::mutate::argued::ArguedError;
 use std::path::PathBuf;
 
@@ -46,6 +47,9 @@ pub enum MutantsError {
         /// The verdict's reason.
         reason: String,
     },
+    /// The explorer could not look for them.
+    #[error(transparent)]
+    Explore(#[from] ExploreError),
     /// What was found cannot be kept.
     #[error("cannot write {}", path.display())]
     Write {
@@ -63,6 +67,7 @@ impl Explain for MutantsError {
             Self::Unknown { .. } | Self::None | Self::Argued(_) | Self::List { .. } => Exit::Usage,
             Self::Weave { .. } | Self::Write { .. } => Exit::PatchOrBuildFailed,
             Self::Unsound { .. } => Exit::Inconclusive,
+            Self::Explore(error) => error.exit(),
         }
     }
 
@@ -78,6 +83,7 @@ impl Explain for MutantsError {
             Self::Unsound { .. } => {
                 vec!["`umpatch verify` says more about the series itself".to_owned()]
             }
+            Self::Explore(error) => error.hints(),
             _ => Vec::new(),
         }
     }

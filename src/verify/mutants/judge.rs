@@ -2,7 +2,9 @@
 //! one finds it.
 use super::bench::{self, Bench, Ran, Side};
 use super::error::MutantsError;
+use super::seeds::{self, Seeds};
 use super::subject::{Numbered, Subject, write};
+use super::{Finders, Wanted};
 use crate::build::{self, Flavour};
 use crate::compare::{self, judge_pairs};
 use crate::error::Failure;
@@ -34,14 +36,21 @@ pub(super) fn all(
     request: &Request,
     from: &FromTree,
     subject: &Subject,
+    wanted: &Wanted,
     chosen: &[usize],
     progress: &dyn Progress,
 ) -> Result<Vec<Fate>, Failure> {
-    let court = Court::open(request, from, subject, progress)?;
+    let mut court = Court::open(request, from, subject, wanted, progress)?;
     progress.stage("run the series without a mutant");
-    parallel(request.workers, court.scenarios.len(), progress, |index| {
-        court.is_sound(&court.scenarios[index], 1)
-    })?;
+    if wanted.finders != Finders::Explorer {
+        parallel(request.workers, court.scenarios.len(), progress, |index| {
+            court.is_sound(&court.scenarios[index], 1)
+        })?;
+    }
+    if wanted.finders != Finders::Scenarios {
+        court.seeds.look_at_the_series(request.workers)?;
+    }
+    let court = court;
     progress.stage("judge mutants");
     parallel(request.workers, chosen.len(), progress, |index| {
         let one = &subject.mutants[chosen[index]];
@@ -113,8 +122,10 @@ fn parallel<T: Send>(
 struct Court<'a> {
     request: &'a Request,
     trust: Trust,
+    finders: Finders,
     bench: Bench,
     scenarios: Vec<Definition>,
+    seeds: Seeds,
     /// Holds the fates that are known, and the files of mutants that run.
     folder: PathBuf,
     kills: Mutex<BTreeMap<(String, String), usize>>,
@@ -124,9 +135,22 @@ struct Court<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     scenario: Option<String>,
+    seed: Option<u64>,
     by: Option<Means>,
     reason: String,
     reached: bool,
+}
+
+impl Kept {
+    const fn survived(reached: bool) -> Self {
+        Self {
+            scenario: None,
+            seed: None,
+            by: None,
+            reason: String::new(),
+            reached,
+        }
+    }
 }
 
 impl<'a> Court<'a> {
@@ -134,6 +158,7 @@ impl<'a> Court<'a> {
         request: &'a Request,
         from: &FromTree,
         subject: &Subject,
+        wanted: &Wanted,
         progress: &dyn Progress,
     ) -> Result<Self, Failure> {
         let stock = build::native_driver(
@@ -148,6 +173,7 @@ impl<'a> Court<'a> {
             &stock.key,
             &subject.key,
             &format!("{:?}", request.selection),
+            &format!("{:?} {}", wanted.finders, wanted.seeds),
             &VERSION.to_owned(),
         ] {
             hasher.update((part.len() as u64).to_le_bytes());
@@ -174,6 +200,8 @@ impl<'a> Court<'a> {
         Ok(Self {
             request,
             trust: from.trust(),
+            finders: wanted.finders,
+            seeds: Seeds::new(subject.explorer.clone(), wanted.seeds, &folder),
             bench,
             scenarios,
             folder,
@@ -257,6 +285,7 @@ impl<'a> Court<'a> {
                     .or_default() += 1;
                 Fate::Killed {
                     scenario,
+                    seed: kept.seed,
                     by,
                     reason: kept.reason,
                 }
@@ -273,6 +302,10 @@ impl<'a> Court<'a> {
         let files = tempfile::tempdir_in(&self.folder).map_err(write(&self.folder))?;
         bench::make(files.path())?;
         let mut reached = false;
+        if self.finders == Finders::Explorer {
+            let found = self.explored(one, &mut reached)?;
+            return Ok(found.unwrap_or(Kept::survived(reached)));
+        }
         let order = self.order(&one.mutant.patch)?;
         for pairs in 1..=PAIRS {
             for scenario in order.iter().filter(|scenario| !scenario.is_chance()) {
@@ -282,18 +315,33 @@ impl<'a> Court<'a> {
                 }
             }
         }
+        if self.finders == Finders::All
+            && let Some(kept) = self.explored(one, &mut reached)?
+        {
+            return Ok(kept);
+        }
         for scenario in order.iter().filter(|scenario| scenario.is_chance()) {
             let found = self.trial(one, scenario, PAIRS_OF_THREADS, files.path(), &mut reached)?;
             if let Some(kept) = found {
                 return Ok(kept);
             }
         }
-        Ok(Kept {
-            scenario: None,
-            by: None,
-            reason: String::new(),
-            reached,
-        })
+        Ok(Kept::survived(reached))
+    }
+
+    /// What the explorer found, if anything.
+    fn explored(&self, one: &Numbered, reached: &mut bool) -> Result<Option<Kept>, Failure> {
+        if !self.seeds.come_to(one.number) {
+            return Ok(None);
+        }
+        *reached = true;
+        Ok(self.seeds.find(one.number)?.map(|found| Kept {
+            scenario: Some(seeds::ID.to_owned()),
+            seed: found.seed,
+            by: Some(found.by),
+            reason: found.reason,
+            reached: true,
+        }))
     }
 
     /// One scenario with so many pairs; what it found, if anything.
@@ -328,6 +376,7 @@ impl<'a> Court<'a> {
         self.is_sound(scenario, pairs)?;
         Ok(Some(Kept {
             scenario: Some(scenario.id.clone()),
+            seed: None,
             by: Some(means(ran.iter().map(|ran| &ran.result))),
             reason,
             reached: true,

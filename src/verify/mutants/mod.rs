@@ -4,6 +4,7 @@ mod bench;
 mod document;
 mod error;
 mod judge;
+mod seeds;
 mod subject;
 
 pub use document::{Document, Row, text};
@@ -32,6 +33,22 @@ pub struct Wanted {
     pub patch: Option<String>,
     /// Some of them.
     pub sample: Sample,
+    /// What looks for them.
+    pub finders: Finders,
+    /// Seeds of the explorer for each.
+    pub seeds: u64,
+}
+
+/// What looks for mutants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Finders {
+    /// The scenarios, and the explorer where they find nothing
+    #[default]
+    All,
+    /// The scenarios alone
+    Scenarios,
+    /// The explorer alone
+    Explorer,
 }
 
 /// Plants the wanted mutants and judges each.
@@ -63,7 +80,7 @@ pub fn run(
         .check(names.iter().copied())
         .map_err(MutantsError::Argued)?;
     let chosen = choose(&names, &subject, wanted)?;
-    let fates = judge::all(request, &from, &subject, &chosen, progress)?;
+    let fates = judge::all(request, &from, &subject, wanted, &chosen, progress)?;
     let rows: Vec<Row> = chosen
         .iter()
         .zip(fates)

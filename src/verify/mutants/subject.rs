@@ -30,8 +30,10 @@ pub(super) struct Subject {
     pub generated: usize,
     /// The names of those that do not compile.
     pub rejected: Vec<String>,
-    /// The program with all mutants.
+    /// The scenarios' program with all mutants.
     pub program: PathBuf,
+    /// The explorer with all mutants.
+    pub explorer: PathBuf,
     /// What it was made of.
     pub key: String,
 }
@@ -64,9 +66,12 @@ impl Subject {
             .unwrap_or_default();
         let export = tempfile::tempdir_in(&cache).map_err(write(&cache))?;
         let harness = from.harness.join("metal");
-        let wanted = build::tree_paths(&harness)?;
-        let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        from.sides.patched.export(&wanted, export.path())?;
+        let explorer = from.harness.join("explore");
+        for harness in [&harness, &explorer] {
+            let wanted = build::tree_paths(harness)?;
+            let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+            from.sides.patched.export(&wanted, export.path())?;
+        }
         let request = BuildRequest {
             harness: &harness,
             tree: export.path(),
@@ -102,6 +107,12 @@ impl Subject {
         }
         keep(&known, &rejected)?;
         let built = build::build(&request, progress)?;
+        let explorer = BuildRequest {
+            harness: &explorer,
+            name: "the explorer with the mutants",
+            ..request
+        };
+        let explorer = build::build(&explorer, progress)?;
         let names = files
             .mutants
             .iter()
@@ -114,7 +125,8 @@ impl Subject {
             generated,
             rejected: names,
             program: built.program,
-            key: built.key,
+            explorer: explorer.program,
+            key: format!("{} {}", built.key, explorer.key),
         })
     }
 }

@@ -1,171 +1,12 @@
 // Copies in all directions through the tree's own Copy.mm, compared bit for bit with the same copy between CPU tensors:
 // dtypes, offsets, strides, broadcasts, zero sizes, unaligned storage, views, conj and neg bits.
-#include <sstream>
-#include "../tensors.h"
+#include "../copy_case.h"
 
 namespace umpatch {
 namespace {
 
 using at::ScalarType;
 using at::mps::SyncType;
-
-const std::vector<ScalarType>& types() {
-  static const std::vector<ScalarType> all{at::kFloat, at::kHalf, at::kBFloat16, at::kInt,  at::kLong,
-                                           at::kShort, at::kChar, at::kByte,     at::kBool, at::kComplexFloat};
-  return all;
-}
-
-// What is read or written of a storage: everything, from an offset, every second element, transposed, one row repeated.
-enum class Layout { Whole, Offset, EverySecond, Transposed, Row };
-constexpr Layout kLayouts[] = {Layout::Whole, Layout::Offset, Layout::EverySecond, Layout::Transposed, Layout::Row};
-
-const char* nameOf(Layout layout) {
-  switch (layout) {
-    case Layout::Whole:
-      return "whole";
-    case Layout::Offset:
-      return "offset";
-    case Layout::EverySecond:
-      return "every second";
-    case Layout::Transposed:
-      return "transposed";
-    case Layout::Row:
-      return "row";
-  }
-  return "";
-}
-
-struct Shape {
-  int64_t rows;
-  int64_t columns;
-};
-
-// A base tensor on the CPU with small integers, which every dtype can hold, and a view of it of the wanted shape.
-struct Operand {
-  Tensor base;
-  Tensor view;
-};
-
-Tensor viewOf(const Tensor& base, Layout layout, Shape shape) {
-  switch (layout) {
-    case Layout::Whole:
-      return base.as_strided({shape.rows, shape.columns}, {shape.columns, 1}, 0);
-    case Layout::Offset:
-      return base.as_strided({shape.rows, shape.columns}, {shape.columns, 1}, 3);
-    case Layout::EverySecond:
-      return base.as_strided({shape.rows, shape.columns}, {2 * shape.columns, 2}, 1);
-    case Layout::Transposed:
-      return base.as_strided({shape.rows, shape.columns}, {1, shape.rows}, 0);
-    case Layout::Row:
-      return base.as_strided({1, shape.columns}, {shape.columns, 1}, 2);
-  }
-  return base;
-}
-
-Operand hostOperand(Session& session, ScalarType type, Layout layout, Shape shape) {
-  const int64_t elements = 2 * shape.rows * shape.columns + 16;
-  Tensor base = at::empty({elements}, at::TensorOptions().dtype(at::kInt));
-  for (int64_t i = 0; i < elements; i++) {
-    base.data_ptr<int>()[i] = (int)(session.random()() % 100);
-  }
-  base = base.to(type);
-  return {base, viewOf(base, layout, shape)};
-}
-
-// The same storage on the device, byte for byte, put there without Copy.mm.
-Operand onDevice(const Operand& host, Layout layout, Shape shape) {
-  Tensor base = at::empty(host.base.sizes(), host.base.options().device(at::kMPS));
-  memcpy(deviceBytes(base), host.base.data_ptr(), host.base.nbytes());
-  return {base, viewOf(base, layout, shape)};
-}
-
-Operand copyOf(const Operand& host, Layout layout, Shape shape) {
-  Tensor base = host.base.clone();
-  return {base, viewOf(base, layout, shape)};
-}
-
-enum class Direction { ToDevice, ToHost, OnDevice };
-
-const char* nameOf(Direction direction) {
-  return direction == Direction::ToDevice ? "host to device"
-         : direction == Direction::ToHost ? "device to host"
-                                          : "on device";
-}
-
-struct Case {
-  Direction direction;
-  ScalarType from_type;
-  ScalarType to_type;
-  Layout from;
-  Layout to;
-  Shape shape;
-  bool non_blocking = false;
-  bool conj = false;
-  bool neg = false;
-
-  std::string text() const {
-    std::ostringstream words;
-    words << nameOf(direction) << ", " << toString(from_type) << " (" << nameOf(from) << (conj ? ", conj" : "")
-          << (neg ? ", neg" : "") << ") to " << toString(to_type) << " (" << nameOf(to) << "), " << shape.rows << "x"
-          << shape.columns << (non_blocking ? ", non_blocking" : "");
-    return words.str();
-  }
-};
-
-// Whether a memcpy would have done: same dtype and both sides contiguous, with equal bits.
-bool isEligible(const Case& c) {
-  const auto isContiguous = [](Layout layout) { return layout == Layout::Whole || layout == Layout::Offset; };
-  return c.direction == Direction::ToDevice && c.from_type == c.to_type && isContiguous(c.from) && isContiguous(c.to) &&
-         !c.conj && !c.neg && c.shape.rows * c.shape.columns > 0;
-}
-
-Tensor withBits(Tensor tensor, const Case& c) {
-  if (c.conj) {
-    tensor = tensor.conj();
-  }
-  if (c.neg) {
-    tensor = tensor._neg_view();
-  }
-  return tensor;
-}
-
-// Runs one copy on the device and its twin on the CPU; compares the whole destination storage, and the source's too.
-// Returns false when the device refused it with an exception that the CPU did not raise.
-bool runCase(Session& session, const Case& c) {
-  const Operand source = hostOperand(session, c.from_type, c.from, c.shape);
-  const Operand target = hostOperand(session, c.to_type, c.to, c.shape);
-  Operand expected = copyOf(target, c.to, c.shape);
-  expected.view.copy_(withBits(source.view, c));
-
-  const bool from_device = c.direction != Direction::ToDevice;
-  const bool to_device = c.direction != Direction::ToHost;
-  const Operand actual_source = from_device ? onDevice(source, c.from, c.shape) : copyOf(source, c.from, c.shape);
-  Operand actual = to_device ? onDevice(target, c.to, c.shape) : copyOf(target, c.to, c.shape);
-  const auto copy = [&] { actual.view.copy_(withBits(actual_source.view, c), c.non_blocking); };
-  try {
-    isEligible(c) ? session.countEligibleCopy(copy) : copy();
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    session.count("refused", 1);
-    session.fault(Fault::UnexpectedError, c.text() + ": " + text.substr(0, text.find('\n')));
-    return false;
-  }
-  session.synchronize(SyncType::COMMIT_AND_WAIT);
-  const auto bytes = [](const Tensor& base, bool is_on_device) {
-    return is_on_device ? (const void*)deviceBytes(base) : base.data_ptr();
-  };
-  session.expectBytes(Fault::WrongData, bytes(actual.base, to_device), expected.base.data_ptr(), expected.base.nbytes(),
-                      c.text() + ": the destination's storage");
-  session.expectBytes(Fault::WrongData, bytes(actual_source.base, from_device), source.base.data_ptr(),
-                      source.base.nbytes(), c.text() + ": the source");
-  session.pass();
-  return true;
-}
-
-Shape randomShape(Session& session) {
-  static const Shape shapes[] = {{1, 1}, {1, 7}, {4, 4}, {3, 5}, {16, 33}, {64, 64}, {2, 8192}, {0, 4}};
-  return shapes[session.random()() % (sizeof shapes / sizeof shapes[0])];
-}
 
 // Device-to-host copies that stock gets wrong or refuses, kept in scenarios of their own (copies-to-host-known-faults,
 // copies-unaligned), so that the others have no fault in stock:
@@ -195,6 +36,35 @@ Case randomCase(Session& session, Direction direction) {
   const bool is_same_type = session.random()() % 2 || c.from_type == at::kComplexFloat;
   c.to_type = is_same_type ? c.from_type : pick(types(), types().size() - 1); // complex to real is an error everywhere
   return c;
+}
+
+// As random as it can be: late work, non_blocking, lazy bits on either side.
+Case anyCase(Session& session) {
+  const auto chance = [&session](unsigned of) { return session.random()() % of == 0; };
+  constexpr Direction kDirections[] = {Direction::ToDevice, Direction::ToHost, Direction::OnDevice};
+  constexpr Late kLate[] = {Late::Nothing, Late::Encoded, Late::Committed};
+  Case c = randomCase(session, kDirections[session.random()() % 3]);
+  if (chance(4)) {
+    c.from_type = c.to_type = at::kComplexFloat;
+  }
+  c.non_blocking = chance(2);
+  c.late = kLate[session.random()() % 3];
+  const auto isComplex = [](ScalarType type) { return type == at::kComplexFloat; };
+  const auto hasSign = [&](ScalarType type) { return isComplex(type) || c10::isFloatingType(type); };
+  c.conj = isComplex(c.from_type) && chance(2);
+  c.to_conj = isComplex(c.to_type) && chance(2);
+  c.neg = hasSign(c.from_type) && chance(3);
+  c.to_neg = hasSign(c.to_type) && chance(3);
+  return c;
+}
+
+void anyWay(Session& session) {
+  while (session.step() < session.steps()) {
+    for (int i = 0; i < 20; i++) {
+      runCase(session, anyCase(session));
+    }
+    session.endStep();
+  }
 }
 
 enum class Among { KnownFaults, Others };
@@ -387,6 +257,26 @@ const Scenarios added({
      true,
      Settings{},
      contiguous},
+    {"copies-any-way",
+     "random copies, non_blocking or not, of work that is late or not, with lazy bits on either side",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     60,
+     2000,
+     true,
+     Settings{},
+     anyWay},
+    {"copies-any-way-discrete",
+     "the same without unified memory",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     30,
+     1000,
+     true,
+     Settings{{"unified", "0"}},
+     anyWay},
     {"copies-conj-neg",
      "lazily conjugated and negated tensors",
      "ours",
