@@ -78,6 +78,7 @@ void expectValue(Session& session, const Tensor& tensor, uint8_t value, const ch
   session.expectFilled(Fault::WrongData, deviceBytes(tensor), value, tensor.nbytes(), what);
 }
 
+constexpr size_t kMiB = 1 << 20;
 constexpr uint8_t kOld = 0xEE;
 constexpr uint8_t kNew = 0x11;
 
@@ -107,6 +108,13 @@ void toBusyFresh(Session& session, size_t bytes, bool non_blocking) {
   copyBy(session, "into a fresh tensor that the GPU uses", {.commits = 1}, [&] { target.copy_(host, non_blocking); });
   if (target.storage().data() == buffer) {
     session.fault(Fault::State, "a fresh tensor keeps the buffer that the GPU uses");
+  }
+  if (target.storage().data_ptr().device() != at::Device(at::kMPS, 0)) {
+    session.fault(Fault::State, "the storage of a fresh tensor is on another device after a copy into it");
+  }
+  if (session.tensors()->getUnalignedBufferSize(target.storage().data()) != (ssize_t)bytes) {
+    session.fault(Fault::State,
+                  "the buffer of a fresh tensor has another size than was asked for after a copy into it");
   }
   expectValue(session, target, kNew, "a copy into a fresh tensor");
 }
@@ -138,10 +146,13 @@ void toBusySeen(Session& session, size_t bytes, bool non_blocking, Seen seen) {
   Tensor whole = emptyBytes(room, at::kMPS);
   fillLate(session, whole, kOld);
   const void* buffer = whole.storage().data();
-  Tensor target = whole.slice(0, 0, (int64_t)bytes);
-  if (seen != Seen::View) {
-    whole = Tensor();
+  const Tensor view = seen == Seen::View ? whole.slice(0, 1) : Tensor();
+  Tensor target = whole;
+  if (seen == Seen::Part) {
+    // a slice would keep the whole tensor
+    target = at::empty({0}, whole.options()).set_(whole.storage(), 0, {(int64_t)bytes}, {1});
   }
+  whole = Tensor();
   if (seen == Seen::Fixed) {
     target.storage().unsafeGetStorageImpl()->set_resizable(false);
   }
@@ -195,11 +206,48 @@ void growth(Session& session, size_t bytes, uint64_t most) {
   expectValue(session, target, kNew, "the last of many copies");
 }
 
+// The only heap is full, and a new one for a copy would be too much.
+void toFullHeap(Session& session) {
+  settle(session);
+  constexpr size_t kHeap = 8 * kMiB;
+  std::vector<Tensor> all;
+  for (size_t i = 0; i < kHeap / kMiB; i++) {
+    all.push_back(emptyBytes(kMiB, at::kMPS));
+  }
+  const Tensor view = all[0].slice(0, 1);
+  fillLate(session, all[0], kOld);
+  const Tensor host = filledOnHost(kMiB, kNew);
+  copyBy(session, "into a tensor that the GPU uses, in a full heap", {.commits = 1, .blits = 1, .host_buffers = 1},
+         [&] { all[0].copy_(host, true); });
+  expectValue(session, all[0], kNew, "a copy with a full heap");
+}
+
+// Above the low watermark a pool of large buffers does not grow for a copy; one of small buffers may.
+void underPressure(Session& session) {
+  while (session.step() < session.steps()) {
+    for (const size_t bytes : {kMiB / 2, 2 * kMiB}) {
+      settle(session);
+      const Tensor others = emptyBytes(2 * kMiB, at::kMPS);
+      Tensor target = emptyBytes(bytes, at::kMPS);
+      const Tensor view = target.slice(0, 1);
+      fillLate(session, target, kOld);
+      const Tensor host = filledOnHost(bytes, kNew);
+      const bool may_grow = bytes <= kMiB;
+      copyBy(session, may_grow ? "into a small busy tensor" : "into a large busy tensor",
+             {.commits = 1, .blits = 1, .host_buffers = may_grow ? 0u : 1u, .heap_buffers = may_grow ? 1u : 0u},
+             [&] { target.copy_(host, true); });
+      expectValue(session, target, kNew, "a copy above the low watermark");
+    }
+    session.pass();
+    session.endStep();
+  }
+}
+
 void toDevice(Session& session) {
-  constexpr size_t kMiB = 1 << 20;
   while (session.step() < session.steps()) {
     growth(session, kMiB, 4);
     growth(session, 4 * kMiB, 4);
+    toFullHeap(session);
     const size_t bytes = 64 + session.random()() % 100000;
     for (const bool non_blocking : {false, true}) {
       toIdle(session, bytes, non_blocking);
@@ -233,6 +281,43 @@ struct FromDevice {
   at::ScalarType type; // of the destination
   Way way;
 };
+
+// From an offset: one blit, and no kernel, if nothing is cast.
+void fromOffset(Session& session) {
+  settle(session);
+  constexpr int64_t kElements = 500;
+  constexpr int64_t kOffset = 40;
+  const Tensor whole = emptyBytes(kOffset + kElements, at::kMPS);
+  memset(deviceBytes(whole), kOld, whole.nbytes());
+  const Tensor source = whole.as_strided({kElements}, {1}, kOffset);
+  memset(deviceBytes(source), kNew, source.nbytes());
+  const Tensor target = onPages(kElements, at::kByte);
+  copyBy(session, "non_blocking from an offset", {.commits = 1, .blits = 1, .host_buffers = 1},
+         [&] { target.copy_(source, true); });
+  session.synchronize(SyncType::COMMIT_AND_WAIT);
+  if (!target.eq(kNew).all().item<bool>()) {
+    session.fault(Fault::WrongData, "a non_blocking copy from an offset", target.nbytes());
+  }
+}
+
+// A matrix that is dense and transposed: into one with the same strides as it is, else the GPU gathers it.
+void fromTransposed(Session& session, bool same_strides) {
+  settle(session);
+  constexpr int64_t kRows = 30;
+  constexpr int64_t kColumns = 70;
+  const Tensor whole = emptyBytes(kRows * kColumns, at::kMPS);
+  memset(deviceBytes(whole), kNew, whole.nbytes());
+  const Tensor source = whole.as_strided({kRows, kColumns}, {1, kRows}, 0);
+  const Tensor host = onPages(kRows * kColumns, at::kByte);
+  const Tensor target = same_strides ? host.as_strided({kRows, kColumns}, {1, kRows}, 0)
+                                     : host.as_strided({kRows, kColumns}, {kColumns, 1}, 0);
+  Way gathered{.waits = 1, .commits = 1, .kernels = 1, .heap_buffers = 1};
+  copyBy(session, same_strides ? "from a transposed tensor into a transposed one" : "from a transposed tensor",
+         same_strides ? Way{} : gathered, [&] { target.copy_(source); });
+  if (!target.eq(kNew).all().item<bool>()) {
+    session.fault(Fault::WrongData, "a copy from a transposed tensor", target.nbytes());
+  }
+}
 
 void fromDevice(Session& session) {
   const FromDevice all[] = {
@@ -304,6 +389,9 @@ void fromDevice(Session& session) {
         session.fault(Fault::WrongData, one.what, target.nbytes());
       }
     }
+    fromOffset(session);
+    fromTransposed(session, false);
+    fromTransposed(session, true);
     session.pass();
     session.endStep();
   }
@@ -322,6 +410,16 @@ const Scenarios added({
      true,
      Settings{{"large_bytes", "20971520"}},
      toDevice},
+    {"ways-under-pressure",
+     "whether a pool grows for a copy above the low watermark",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     10,
+     100,
+     true,
+     Settings{{"recommended_max_bytes", "67108864"}, {"low_watermark", "0.1"}},
+     underPressure},
     {"ways-to-host",
      "who copies and who waits when the device's data comes to the host",
      "ours",

@@ -127,6 +127,32 @@ void emptyCacheReturnsAll(Session& session) {
   }
 }
 
+// Command buffers may drop their references only after the wait for them has returned (drop_order=after-wait): what was
+// freed before empty_cache goes all the same.
+void emptyCacheLateReferences(Session& session) {
+  while (session.step() < session.steps()) {
+    auto kept = session.allocate(session.tensors(), kMiB);
+    const uint64_t before = session.tensors()->getDriverAllocatedMemory();
+    std::vector<c10::DataPtr> dropped;
+    for (size_t bytes : {size_t(4096), 2 * kMiB, 3 * kMiB, 12 * kMiB}) {
+      dropped.push_back(session.allocate(session.tensors(), bytes));
+      session.operation({}, {bufferOf(dropped.back())});
+    }
+    dropped.clear();
+    session.tensors()->emptyCache();
+    session.audit();
+    session.pass(1);
+    const uint64_t after = session.tensors()->getDriverAllocatedMemory();
+    if (after > before) {
+      session.fault(Fault::State, "empty_cache kept what command buffers still referenced", after - before);
+    }
+    session.operation({}, {bufferOf(kept)});
+    session.synchronize(SyncType::COMMIT_AND_WAIT);
+    session.pass(1);
+    session.endStep();
+  }
+}
+
 // empty_cache waits for the GPU while completion handlers (of freed scalars) need the allocator's mutex.
 void emptyCacheWithHandlers(Session& session) {
   auto output = session.allocate(session.tensors(), 4096);
@@ -242,6 +268,16 @@ const Scenarios added({
      true,
      Settings{{"execute", "0"}},
      emptyCacheReturnsAll},
+    {"empty-cache-late-references",
+     "empty_cache where references are dropped after the wait",
+     "ours",
+     "correctness",
+     {"empty-cache", "pending-free"},
+     30,
+     300,
+     true,
+     Settings{{"execute", "0"}, {"drop_order", "after-wait"}},
+     emptyCacheLateReferences},
     {"empty-cache-with-handlers",
      "empty_cache while completion handlers need the allocator",
      "ours",

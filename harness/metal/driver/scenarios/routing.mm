@@ -2,6 +2,7 @@
 // a busy one, so that idle ones are left to the CPU. In each case there is such a buffer, so none has to be made.
 #include <algorithm>
 #include <iterator>
+#include "../../audit/allocator_audit.h"
 #include "../tensors.h"
 
 namespace umpatch {
@@ -207,6 +208,20 @@ void makesRoomOnce(Session& session) {
   }
 }
 
+// What has become idle is not pending any more when somebody asks for it.
+void freeInactive(Session& session, size_t bytes) {
+  settle(session);
+  Buffers buffers = allocate(session, 3, bytes);
+  use(session, identitiesOf(buffers, 0, buffers.size()));
+  release(session, buffers);
+  session.synchronize(SyncType::COMMIT_AND_WAIT);
+  session.pass(1000);
+  session.tensors()->freeInactiveBuffers();
+  if (const uint64_t pending = audit::holdings().pending_bytes) {
+    session.fault(Fault::State, "freeInactiveBuffers left what is idle pending", pending);
+  }
+}
+
 void routing(Session& session) {
   while (session.step() < session.steps()) {
     for (const size_t bytes : {4096 * (1 + session.random()() % 64), kMiB + 4096 * (session.random()() % 64)}) {
@@ -224,6 +239,7 @@ void routing(Session& session) {
       bestFit(session, bytes, bytes + bytes / 2, bytes + bytes / 4);
     }
     makesRoomOnce(session);
+    freeInactive(session, kMiB);
     session.audit();
     session.endStep();
   }
