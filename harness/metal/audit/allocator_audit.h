@@ -17,6 +17,9 @@ struct Holdings {
 };
 Holdings holdings();
 
+// Heaps whose available size is not what the device says, or that still wait for it.
+size_t unsettledHeaps();
+
 // One disagreement in the allocator's books.
 struct Violation {
   enum class Kind { Accounting, State };

@@ -274,6 +274,20 @@ Holdings holdings() {
   return sums;
 }
 
+size_t unsettledHeaps() {
+  auto& allocator = at::mps::_getAllocImpl();
+  std::lock_guard<std::recursive_mutex> lock(allocator.m_mutex);
+  size_t unsettled = 0;
+  for (const auto& entry : allocator.m_pools) {
+    const BufferPool& pool = *entry.second;
+    for (HeapBlock* heap : pool.heaps) {
+      unsettled += heap->size.available != HeapBlock::heapAvailableSize(heap->heap) ||
+                   pool.heaps_pending_update.count(heap) != 0;
+    }
+  }
+  return unsettled;
+}
+
 std::vector<Violation> check() {
   return Auditor(at::mps::_getAllocImpl()).run();
 }

@@ -149,6 +149,10 @@ void emptyCacheLateReferences(Session& session) {
     session.operation({}, {bufferOf(kept)});
     session.synchronize(SyncType::COMMIT_AND_WAIT);
     session.pass(1);
+    session.audit();
+    if (const size_t heaps = audit::unsettledHeaps()) {
+      session.fault(Fault::State, std::to_string(heaps) + " heaps do not know how much of them is free again");
+    }
     session.endStep();
   }
 }
