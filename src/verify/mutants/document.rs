@@ -4,6 +4,7 @@ use crate::mutate::operator::Operator;
 use crate::mutate::score::{Fate, GOAL, Score, Tally};
 use crate::report::document::{Arms, Compared};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The document's schema.
@@ -24,6 +25,8 @@ pub struct Document {
     pub rejected: Vec<String>,
     /// How many compile.
     pub compiling: usize,
+    /// The same by patch.
+    pub compiling_by_patch: BTreeMap<String, usize>,
     /// Whether enough was found, and the list of the others says what is so.
     pub met: bool,
     /// How many of those that were judged were found.
@@ -121,7 +124,7 @@ pub fn text(document: &Document) -> String {
     out
 }
 
-fn table(out: &mut String, head: &str, rows: &std::collections::BTreeMap<String, Tally>) {
+fn table(out: &mut String, head: &str, rows: &BTreeMap<String, Tally>) {
     let _ = writeln!(out, "{head:<18} mutants  killed  equivalent  score");
     for (name, tally) in rows {
         let _ = writeln!(

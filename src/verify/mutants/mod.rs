@@ -20,7 +20,7 @@ use crate::mutate::sample::Sample;
 use crate::mutate::score::{Fate, Judged, Score};
 use crate::progress::Progress;
 use crate::share;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use subject::Subject;
 
@@ -107,11 +107,20 @@ pub fn run(
         generated: subject.generated,
         rejected: subject.rejected.clone(),
         compiling: subject.mutants.len(),
+        compiling_by_patch: by_patch(&subject),
         met: score.is_met(),
         score,
         mutants: rows,
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+fn by_patch(subject: &Subject) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for one in &subject.mutants {
+        *counts.entry(one.mutant.patch.clone()).or_default() += 1;
+    }
+    counts
 }
 
 /// The list that lies beside the mutants that are kept.
