@@ -119,6 +119,23 @@ void oldestBecomeIdle(Session& session, size_t bytes) {
   Buffers of_cpu = expectOf(session, Writer::Cpu, kHalf, bytes, idle, "the CPU takes what has become idle");
 }
 
+// All are in flight when they are freed, and the oldest half becomes idle after the GPU has got what was freed last.
+void oldestAreLeft(Session& session, size_t bytes) {
+  settle(session);
+  constexpr size_t kHalf = 8;
+  Buffers buffers = allocate(session, 2 * kHalf, bytes);
+  sort(buffers); // so that the order of their addresses, which is another one, would take the oldest
+  const Identities older = identitiesOf(buffers, 0, kHalf);
+  const Identities newer = identitiesOf(buffers, kHalf, 2 * kHalf);
+  use(session, older);
+  session.synchronize(SyncType::COMMIT);
+  use(session, newer);
+  release(session, buffers);
+  Buffers of_gpu = expectOf(session, Writer::Gpu, kHalf, bytes, newer, "the GPU takes what was freed last");
+  session.pass(1000);
+  Buffers of_cpu = expectOf(session, Writer::Cpu, kHalf, bytes, older, "the CPU takes what was left to it");
+}
+
 // A buffer becomes idle before others that were freed earlier: an allocation for the CPU finds it, however many they
 // are.
 void idleBehindBusy(Session& session, size_t bytes, size_t older_count) {
@@ -230,6 +247,7 @@ void routing(Session& session) {
         idleAmongBusy(session, bytes, first_are_busy, true);
       }
       oldestBecomeIdle(session, bytes);
+      oldestAreLeft(session, bytes);
       idleBehindBusy(session, bytes, 3);
       idleBehindBusy(session, bytes, 7);
       copyBehindBusy(session, bytes);
