@@ -65,23 +65,10 @@ impl Driver {
     /// # Errors
     /// When it cannot be started or lists nothing.
     pub fn list(&self) -> Result<Vec<Definition>, ScenarioError> {
-        let finished = self
-            .program()
-            .arg("--list")
-            .limit(Duration::from_secs(60))
-            .run()?;
-        let listed: Vec<Definition> = finished
-            .text()
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect();
-        if !finished.status.success() || listed.is_empty() {
-            return Err(ScenarioError::NoList {
-                program: self.command.clone(),
-                output: finished.tail(5),
-            });
-        }
-        Ok(listed)
+        self.lines("--list", |program, output| ScenarioError::NoList {
+            program,
+            output,
+        })
     }
 
     /// The settings that it has.
@@ -89,21 +76,30 @@ impl Driver {
     /// # Errors
     /// When it cannot be started or lists none.
     pub fn settings(&self) -> Result<Vec<Setting>, ScenarioError> {
+        self.lines("--settings", |program, output| ScenarioError::NoSettings {
+            program,
+            output,
+        })
+    }
+
+    /// What it prints with an option, an object a line; none is an error.
+    fn lines<T: serde::de::DeserializeOwned>(
+        &self,
+        option: &str,
+        none: impl FnOnce(PathBuf, String) -> ScenarioError,
+    ) -> Result<Vec<T>, ScenarioError> {
         let finished = self
             .program()
-            .arg("--settings")
+            .arg(option)
             .limit(Duration::from_secs(60))
             .run()?;
-        let listed: Vec<Setting> = finished
+        let listed: Vec<T> = finished
             .text()
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect();
         if !finished.status.success() || listed.is_empty() {
-            return Err(ScenarioError::NoSettings {
-                program: self.command.clone(),
-                output: finished.tail(5),
-            });
+            return Err(none(self.command.clone(), finished.tail(5)));
         }
         Ok(listed)
     }

@@ -3,6 +3,7 @@ mod equal;
 pub(in crate::verify) mod from_tree;
 mod identity;
 mod on_metal;
+mod sides;
 mod subsets;
 mod watch;
 

@@ -1,6 +1,6 @@
 //! Programs built from a tree: its own sources, stock and patched, over the simulated Metal.
 use super::subsets::{self, Subsets};
-use super::{Built, Programs};
+use super::{Built, Programs, sides};
 use crate::build;
 use crate::engine::{self, Arms as Sides, EngineError, Selection};
 use crate::error::Failure;
@@ -110,11 +110,6 @@ impl FromTree {
         };
         explore::again(sources, flavour)
     }
-
-    fn tree_name(&self) -> String {
-        let version = self.sides.tree.version.as_deref();
-        format!("PyTorch {}", version.unwrap_or("of an unknown version"))
-    }
 }
 
 pub(super) fn arms(root: &Path, request: &Request) -> Result<Sides, Failure> {
@@ -220,21 +215,7 @@ impl Programs for FromTree {
     }
 
     fn compared(&self) -> Arms<Compared> {
-        let name = self.tree_name();
-        Arms {
-            baseline: Compared {
-                name: format!("{name}, stock"),
-                commit: self.baseline.clone(),
-                patches: Vec::new(),
-                titles: Vec::new(),
-            },
-            patched: Compared {
-                name: format!("{name} + {}", self.sides.series),
-                commit: self.patched.clone(),
-                patches: self.sides.patches.iter().map(ToString::to_string).collect(),
-                titles: self.sides.titles.clone(),
-            },
-        }
+        sides::compared(&self.sides, &self.baseline, &self.patched)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -243,15 +224,7 @@ impl Programs for FromTree {
     }
 
     fn promises(&self) -> BTreeMap<String, Vec<String>> {
-        let promises = self.sides.promises.iter();
-        promises
-            .map(|(name, patches)| {
-                (
-                    name.clone(),
-                    patches.iter().map(ToString::to_string).collect(),
-                )
-            })
-            .collect()
+        sides::promises(&self.sides)
     }
 
     fn training(&self) -> Vec<Definition> {

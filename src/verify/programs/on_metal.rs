@@ -1,7 +1,7 @@
 //! Both arms as full builds of PyTorch on a Mac: the machine checked, the builds made, and each proved to be what it is.
 use super::from_tree::{arms, digest_of, version_of};
 use super::watch::Watch;
-use super::{Built, Programs, identity};
+use super::{Built, Programs, identity, sides};
 use crate::build::pytorch::{Built as PyTorchArm, PyTorch};
 use crate::device::metal::tools::Tools;
 use crate::device::metal::{Gpu, Machine, MetalError};
@@ -242,23 +242,8 @@ impl Programs for OnMetal {
     }
 
     fn compared(&self) -> Arms<Compared> {
-        let version = self.sides.tree.version.as_deref();
-        let name = format!("PyTorch {}", version.unwrap_or("of an unknown version"));
         let [stock, patched] = &self.built;
-        Arms {
-            baseline: Compared {
-                name: format!("{name}, stock"),
-                commit: stock.commit.clone(),
-                patches: Vec::new(),
-                titles: Vec::new(),
-            },
-            patched: Compared {
-                name: format!("{name} + {}", self.sides.series),
-                commit: patched.commit.clone(),
-                patches: self.sides.patches.iter().map(ToString::to_string).collect(),
-                titles: self.sides.titles.clone(),
-            },
-        }
+        sides::compared(&self.sides, &stock.commit, &patched.commit)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -281,15 +266,7 @@ impl Programs for OnMetal {
     }
 
     fn promises(&self) -> BTreeMap<String, Vec<String>> {
-        let promises = self.sides.promises.iter();
-        promises
-            .map(|(name, patches)| {
-                (
-                    name.clone(),
-                    patches.iter().map(ToString::to_string).collect(),
-                )
-            })
-            .collect()
+        sides::promises(&self.sides)
     }
 
     fn training(&self) -> Vec<Definition> {
