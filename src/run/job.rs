@@ -138,6 +138,9 @@ pub struct Definition {
     /// Whether a seed decides everything; not where real threads race.
     #[serde(default = "yes")]
     pub deterministic: bool,
+    /// What it assumes about Metal by itself: it is not run under another assumption of that kind.
+    #[serde(default)]
+    pub fixes: Vec<String>,
     /// Why the fault that it reproduces cannot show on a simulated device; absent where it can.
     #[serde(default)]
     pub not_reproducible_simulated: Option<String>,
@@ -167,6 +170,7 @@ impl Default for Definition {
             quick: true,
             positive_control: false,
             deterministic: true,
+            fixes: Vec::new(),
             not_reproducible_simulated: None,
             promised_by: Vec::new(),
         }

@@ -336,6 +336,9 @@ fn variants(definition: &Definition, catalogue: &Catalogue, selection: &Selectio
         .into_iter()
         .filter_map(|variant| {
             let (key, value) = variant.split_once('=')?;
+            if definition.fixes.iter().any(|fixed| fixed == key) {
+                return None;
+            }
             let mut settings = selection.settings.clone();
             // what the user fixed is not varied
             settings
@@ -600,6 +603,14 @@ mod tests {
                 "steady@mode=eager-retire",
                 "release-race",
             ]
+        );
+        let mut fixing = listed();
+        for definition in &mut fixing.native {
+            definition.fixes = vec!["mode".to_owned()];
+        }
+        assert_eq!(
+            ids(&plan(&fixing, &selection).unwrap()),
+            ["steady", "steady@drop_order=after-wait", "release-race"]
         );
         let named = Selection {
             scenarios: vec!["long".to_owned(), "steady@mode=x".to_owned()],

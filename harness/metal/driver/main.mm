@@ -65,6 +65,17 @@ uint64_t parseNumber(const std::string& option, const char* text) {
   return value;
 }
 
+// What a scenario assumes about Metal by itself: under another assumption it would be another scenario.
+std::vector<std::string> fixedBy(const Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const auto& setting : simulated_metal::settings()) {
+    if (!setting.alternatives.empty() && scenario.settings.count(setting.name)) {
+      names.push_back(setting.name);
+    }
+  }
+  return names;
+}
+
 void listScenarios() {
   for (const auto& scenario : Scenarios::all()) {
     writeLine(Json()
@@ -77,7 +88,8 @@ void listScenarios() {
                   .field("full_steps", scenario.full_steps)
                   .field("quick", scenario.quick)
                   .field("positive_control", scenario.role == Scenario::Role::PositiveControl)
-                  .field("deterministic", scenario.role != Scenario::Role::Threads));
+                  .field("deterministic", scenario.role != Scenario::Role::Threads)
+                  .field("fixes", fixedBy(scenario)));
   }
 }
 

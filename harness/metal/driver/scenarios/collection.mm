@@ -147,6 +147,7 @@ const Scenarios added({
      100,
      true,
      Settings{{"execute", "0"},
+              {"allocated_size_rule", "whole-heaps"},
               {"recommended_max_bytes", "67108864"},
               {"low_watermark", "0.484375"},
               {"high_watermark", "1.7"}},

@@ -275,7 +275,7 @@ const Scenarios added({
      30,
      1000,
      true,
-     Settings{{"unified", "0"}},
+     Settings{{"unified", "0"}, {"mode", "asynchronous"}},
      anyWay},
     {"copies-conj-neg",
      "lazily conjugated and negated tensors",

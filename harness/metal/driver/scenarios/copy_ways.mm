@@ -408,7 +408,7 @@ const Scenarios added({
      4,
      40,
      true,
-     Settings{{"large_bytes", "20971520"}},
+     Settings{{"large_bytes", "20971520"}, {"max_in_flight", "64"}},
      toDevice},
     {"ways-under-pressure",
      "whether a pool grows for a copy above the low watermark",
@@ -418,7 +418,7 @@ const Scenarios added({
      10,
      100,
      true,
-     Settings{{"recommended_max_bytes", "67108864"}, {"low_watermark", "0.1"}},
+     Settings{{"recommended_max_bytes", "67108864"}, {"low_watermark", "0.1"}, {"allocated_size_rule", "whole-heaps"}},
      underPressure},
     {"ways-to-host",
      "who copies and who waits when the device's data comes to the host",
@@ -428,7 +428,7 @@ const Scenarios added({
      10,
      100,
      true,
-     Settings{},
+     Settings{{"graph_commit_every", "0"}},
      fromDevice},
 });
 

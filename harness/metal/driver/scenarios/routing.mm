@@ -274,7 +274,7 @@ const Scenarios added({
      10,
      100,
      true,
-     Settings{},
+     Settings{{"heap_alignment", "256"}, {"graph_commit_every", "0"}, {"drop_order", "after-handlers"}},
      routing},
 });
 
