@@ -311,9 +311,14 @@ void fromTransposed(Session& session, bool same_strides) {
   const Tensor host = onPages(kRows * kColumns, at::kByte);
   const Tensor target = same_strides ? host.as_strided({kRows, kColumns}, {1, kRows}, 0)
                                      : host.as_strided({kRows, kColumns}, {kColumns, 1}, 0);
-  Way gathered{.waits = 1, .commits = 1, .kernels = 1, .heap_buffers = 1};
+  const Way gathered{.waits = 1, .commits = 1, .kernels = 1, .heap_buffers = 1};
   copyBy(session, same_strides ? "from a transposed tensor into a transposed one" : "from a transposed tensor",
          same_strides ? Way{} : gathered, [&] { target.copy_(source); });
+  if (same_strides) {
+    copyBy(session, "the same, non_blocking", {.commits = 1, .blits = 1, .host_buffers = 1},
+           [&] { target.copy_(source, true); });
+    session.synchronize(SyncType::COMMIT_AND_WAIT);
+  }
   if (!target.eq(kNew).all().item<bool>()) {
     session.fault(Fault::WrongData, "a copy from a transposed tensor", target.nbytes());
   }

@@ -130,6 +130,12 @@ void emptyCacheReturnsAll(Session& session) {
 // Command buffers may drop their references only after the wait for them has returned (drop_order=after-wait): what was
 // freed before empty_cache goes all the same.
 void emptyCacheLateReferences(Session& session) {
+  // two heaps of 8 MiB: a full one, which is to have more room than the other in the end, and one with 2 MiB left
+  std::vector<c10::DataPtr> full;
+  std::vector<c10::DataPtr> other;
+  for (size_t i = 0; i < 14; i++) {
+    (i < 8 ? full : other).push_back(session.allocate(session.tensors(), kMiB));
+  }
   while (session.step() < session.steps()) {
     auto kept = session.allocate(session.tensors(), kMiB);
     const uint64_t before = session.tensors()->getDriverAllocatedMemory();
@@ -139,6 +145,10 @@ void emptyCacheLateReferences(Session& session) {
       session.operation({}, {bufferOf(dropped.back())});
     }
     dropped.clear();
+    for (size_t i = 0; i < 3 && full.size() > 5; i++) {
+      session.operation({}, {bufferOf(full.back())});
+      full.pop_back();
+    }
     session.tensors()->emptyCache();
     session.audit();
     session.pass(1);

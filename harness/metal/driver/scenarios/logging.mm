@@ -149,8 +149,12 @@ void emptyCacheLogged(Session& session) {
     session.operation({}, {bufferOf(buffer)});
     session.release(buffer);
     expectLeft(session, "what was freed before", "pending buffers: 0");
-    // freed while the allocator waits for the command buffer, which lets go of it after the wait only
-    auto late = std::make_shared<c10::DataPtr>(session.allocate(session.tensors(), kBytes));
+    // one more before, and one freed while the allocator waits for the command buffer, which lets go of it after the
+    // wait only
+    buffer = session.allocate(session.tensors(), kBytes);
+    session.operation({}, {bufferOf(buffer)});
+    session.release(buffer);
+    auto late = std::make_shared<c10::DataPtr>(session.allocate(session.tensors(), 2 * kBytes));
     session.operation({}, {bufferOf(*late)});
     session.stream()->addCompletedHandler(^(id<MTLCommandBuffer>) {
       late->clear();
