@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -190,7 +191,8 @@ std::string Zygote::errorText() const {
   char text[1 << 14];
   const ssize_t size = pread(errors_, text, sizeof text, 0);
   std::string all(text, size > 0 ? (size_t)size : 0);
-  const size_t sanitizer = all.find("Sanitizer:");
+  // UndefinedBehaviorSanitizer names itself last
+  const size_t sanitizer = std::min(all.find(": runtime error: "), all.find("Sanitizer:"));
   if (sanitizer != std::string::npos) {
     const size_t line = all.rfind('\n', sanitizer);
     return all.substr(line == std::string::npos ? 0 : line + 1, 2500);

@@ -1,41 +1,22 @@
 // What a seed stands for: its settings, its operations and its schedule, each drawn from a stream of its own.
 #include <algorithm>
+#include "random.h"
 #include "trace.h"
 
 namespace explore {
 namespace {
 
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {
-  }
-  uint64_t next() { // splitmix64
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
-  uint64_t below(uint64_t n) {
-    return next() % n;
-  }
-  bool oneIn(uint64_t n) {
-    return below(n) == 0;
-  }
-  template <typename T, size_t N>
-  T of(const T (&values)[N]) {
-    return values[below(N)];
-  }
-
- private:
-  uint64_t state_;
-};
-
 // What kind of program it is: how memory is limited decides what else makes sense.
-// Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round.
-enum class Kind { Free, Limited, Steady, Served };
+// Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round. Shaped ones
+// copy views of all dtypes, and resize.
+enum class Kind { Free, Limited, Steady, Served, Shaped };
 
 uint64_t drawBytes(Random& random, Kind kind) {
   const uint64_t which = random.below(16);
+  if (kind == Kind::Shaped) {
+    const uint64_t sizes[] = {8, 64, 256, 1000, 4096, 8192};
+    return random.of(sizes);
+  }
   if (kind == Kind::Limited && which < 6) {
     return (1 << 20) + random.below(23) * (512 << 10);
   }
@@ -101,6 +82,12 @@ Verb drawVerb(Random& random, Kind kind, const std::vector<Verb>& without) {
       {Verb::Tensor, 8}, {Verb::Pinned, 8}, {Verb::Scalar, 2}, {Verb::Fill, 10}, {Verb::Kernel, 14}, {Verb::Commit, 4},
       {Verb::Free, 10},  {Verb::Pause, 2},
   };
+  static const Weighted shaped[] = {
+      {Verb::Tensor, 8}, {Verb::Pinned, 2}, {Verb::FromHost, 4}, {Verb::Shaped, 6},  {Verb::Resize, 5},
+      {Verb::ViewToDevice, 10}, {Verb::ViewToHost, 10}, {Verb::ToDevice, 3}, {Verb::ToHost, 2}, {Verb::Fill, 12},
+      {Verb::Blit, 3}, {Verb::Kernel, 10}, {Verb::Commit, 4}, {Verb::Wait, 1}, {Verb::EmptyCache, 1}, {Verb::Free, 8},
+      {Verb::Pause, 2},
+  };
   const auto weight = [&without](const Weighted& entry) {
     return std::find(without.begin(), without.end(), entry.verb) == without.end() ? entry.weight : 0;
   };
@@ -123,6 +110,8 @@ Verb drawVerb(Random& random, Kind kind, const std::vector<Verb>& without) {
       return draw(steady);
     case Kind::Served:
       return draw(served);
+    case Kind::Shaped:
+      return draw(shaped);
     default:
       return draw(table);
   }
@@ -143,10 +132,12 @@ std::vector<Operation> drawThread(
   for (size_t i = 0; i < length; i++) {
     Operation operation{};
     operation.verb = drawVerb(random, kind, without);
-    const bool makes = operation.verb <= Verb::FromHostAsync;
-    if (operation.verb == Verb::Pause) {
+    const bool makes = makesSlot(operation.verb);
+    if (isChoice(operation.verb)) {
+      operation.number = random.below(1 << 20);
+    } else if (operation.verb == Verb::Pause) {
       operation.number = 1 + random.below(20);
-    } else if (hasBytes(operation.verb)) {
+    } else if (hasNumber(operation.verb)) {
       operation.number = operation.verb == Verb::Scalar ? 1 + random.below(8) : drawBytes(random, kind);
     }
     if (hasSlot(operation.verb)) {
@@ -188,7 +179,8 @@ Trace generate(uint64_t seed, const Fixed& fixed) {
   Trace trace;
   trace.seed = seed;
   const uint64_t which = random.below(16);
-  const Kind kind = which < 1 ? Kind::Steady : which < 2 ? Kind::Served : which < 6 ? Kind::Limited : Kind::Free;
+  const Kind kind = which < 1 ? Kind::Steady : which < 2 ? Kind::Served : which < 6 ? Kind::Limited
+                    : which < 7 ? Kind::Shaped : Kind::Free;
   trace.settings = drawSettings(random, kind);
   for (const auto& [name, value] : fixed.settings) {
     trace.settings[name] = value;

@@ -22,11 +22,15 @@ constexpr Word kWords[] = {
     {Verb::Scalar, "scalar", true, false, true},
     {Verb::FromHost, "from-host", true, false, true},
     {Verb::FromHostAsync, "from-host-async", true, false, true},
+    {Verb::Shaped, "shaped", true, false, true},
     {Verb::ToDevice, "to-device", true, false, false},
     {Verb::ToDeviceAsync, "to-device-async", true, false, false},
     {Verb::ToHost, "to-host", true, false, false},
     {Verb::ToHostAsync, "to-host-async", true, false, false},
     {Verb::ToHostDropped, "to-host-dropped", true, false, false},
+    {Verb::ViewToDevice, "view-to-device", true, false, true},
+    {Verb::ViewToHost, "view-to-host", true, false, true},
+    {Verb::Resize, "resize", true, false, true},
     {Verb::Fill, "fill", true, false, false},
     {Verb::Blit, "blit", true, true, false},
     {Verb::Kernel, "kernel", true, true, false},
@@ -131,8 +135,14 @@ bool verbOf(const std::string& word, Verb& verb) {
   }
   return false;
 }
-bool hasBytes(Verb verb) {
+bool hasNumber(Verb verb) {
   return word(verb).number;
+}
+bool isChoice(Verb verb) {
+  return verb == Verb::Shaped || verb == Verb::ViewToDevice || verb == Verb::ViewToHost || verb == Verb::Resize;
+}
+bool makesSlot(Verb verb) {
+  return verb <= Verb::Shaped;
 }
 bool hasSlot(Verb verb) {
   return word(verb).slot;

@@ -14,11 +14,15 @@ enum class Verb {
   Scalar,        // slot = a CPU scalar in the scalar pool
   FromHost,      // slot = a fresh tensor, copied from the host
   FromHostAsync, // the same with non_blocking; the host's tensor is gone at once
+  Shaped,        // slot = a tensor of some dtype and shape, made or resized in one of several ways
   ToDevice,      // host tensor to an existing slot
   ToDeviceAsync,
   ToHost,        // slot to the host, checked
   ToHostAsync,   // the same with non_blocking, checked after a wait
   ToHostDropped, // with non_blocking, and the host's tensor is gone at once
+  ViewToDevice,  // a view of some dtype, layout and lazy bits from the host into a slot's memory, all bytes checked
+  ViewToHost,    // the same from a slot's memory
+  Resize,        // of a view of a slot, beyond the end
   Fill,          // the GPU fills a slot
   Blit,          // the GPU copies a slot to another
   Kernel,        // the GPU reads a slot and writes another
@@ -37,7 +41,7 @@ struct Operation {
   Verb verb;
   uint32_t slot = 0;
   uint32_t other = 0;   // Blit, Kernel: the destination
-  uint64_t number = 0;  // bytes, or how long
+  uint64_t number = 0;  // bytes, how long, or what a choice is drawn from
 };
 
 struct Trace {
@@ -60,7 +64,9 @@ const char* wordOf(Verb verb);
 // False where there is no such verb.
 bool verbOf(const std::string& word, Verb& verb);
 // What an operation takes.
-bool hasBytes(Verb verb);
+bool hasNumber(Verb verb);
+bool isChoice(Verb verb); // its number stands for many things at once
+bool makesSlot(Verb verb);
 bool hasSlot(Verb verb);
 bool hasOther(Verb verb);
 

@@ -28,7 +28,9 @@ template <typename F>
 void atSomeBytes(uint64_t bytes, F&& body) {
   constexpr uint64_t kWhole = 2048;
   if (bytes <= kMostWhole) {
-    body(0, bytes);
+    if (bytes) {
+      body(0, bytes);
+    }
     return;
   }
   body(0, kWhole / 2);

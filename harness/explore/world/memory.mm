@@ -16,12 +16,10 @@ struct HostMemory {
   uint8_t* bytes;
   uint64_t size;
   bool given_up;
+  HostMemory* next;
 };
-// never freed: what is written too late must be seen
-std::vector<HostMemory*>& hostMemories() {
-  static auto* all = new std::vector<HostMemory*>;
-  return *all;
-}
+// Never freed: what is written too late must be seen. A list, since a sanitizer would see the threads share an array.
+HostMemory* last_host_memory = nullptr;
 
 void giveUp(void* raw) {
   auto* memory = static_cast<HostMemory*>(raw);
@@ -56,9 +54,9 @@ at::Tensor hostTensor(uint64_t bytes, uint8_t value) {
   constexpr uint64_t kAlignment = 64;
   auto* memory = new HostMemory{static_cast<uint8_t*>(aligned_alloc(
                                     kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)),
-                                bytes, false};
+                                bytes, false, last_host_memory};
   memset(memory->bytes, value, bytes);
-  hostMemories().push_back(memory);
+  last_host_memory = memory;
   return at::for_blob(memory->bytes, {(int64_t)bytes})
       .options(at::TensorOptions().dtype(at::kByte))
       .deleter([memory](void*) { giveUp(memory); })
@@ -66,7 +64,7 @@ at::Tensor hostTensor(uint64_t bytes, uint8_t value) {
 }
 
 void checkGivenUp() {
-  for (const HostMemory* memory : hostMemories()) {
+  for (const HostMemory* memory = last_host_memory; memory; memory = memory->next) {
     for (uint64_t i = 0; memory->given_up && i < memory->size; i++) {
       if (memory->bytes[i] != kGivenUp) {
         report::violation("host-memory", "the GPU wrote into host memory after its tensor was gone");

@@ -9,6 +9,7 @@
 #include "../scheduler/sanitizers.h"
 #include "model.h"
 #include "report.h"
+#include "shaped.h"
 
 namespace explore {
 namespace {
@@ -19,6 +20,7 @@ using at::mps::SyncType;
 
 constexpr uint64_t kMostCopied = 2 << 20;  // larger memory is only touched by kernels
 constexpr uint64_t kMostFromHost = 256 << 10;
+constexpr uint64_t kMostShaped = 16 << 10;
 
 class Worker {
  public:
@@ -183,7 +185,7 @@ class Worker {
     if (!claim.isMine()) {
       return;
     }
-    const bool makes = operation.verb <= Verb::FromHostAsync;
+    const bool makes = makesSlot(operation.verb);
     if (makes != (slot.kind == Slot::Kind::Empty)) {
       return; // shrinking took away what it needs
     }
@@ -203,6 +205,9 @@ class Worker {
         break;
       case Verb::Scalar:
         makeScalar(operation, slot);
+        break;
+      case Verb::Shaped:
+        makeShaped(slot, operation.slot, operation.number);
         break;
       default:
         makeTensor(operation, slot);
@@ -263,6 +268,18 @@ class Worker {
           toHost(operation, slot);
         }
         return;
+      case Verb::ViewToDevice:
+      case Verb::ViewToHost:
+        if (slot.kind == Slot::Kind::Tensor && slot.bytes <= kMostShaped) {
+          copyView(slot, operation.slot, operation.number,
+                   operation.verb == Verb::ViewToDevice ? Direction::ToDevice : Direction::ToHost);
+        }
+        return;
+      case Verb::Resize:
+        if (slot.kind == Slot::Kind::Tensor && slot.bytes <= kMostShaped) {
+          resizeView(slot, operation.slot, operation.number);
+        }
+        return;
       case Verb::Fill:
         if (slot.kind != Slot::Kind::Scalar && slot.bytes <= kMostCopied) {
           hasValue(slot, nextValue(), true);
@@ -288,7 +305,13 @@ class Worker {
   void toDevice(Slot& slot, bool non_blocking) {
     hasValue(slot, nextValue(), true);
     at::Tensor host = hostTensor(slot.bytes, slot.value);
+    const uint64_t waits = simulated_metal::counters().blocking_waits;
     slot.tensor.copy_(host, non_blocking);
+    // others may have waited meanwhile, or somebody for memory
+    if (non_blocking && world_.workers == 1 && !world_.may_run_out &&
+        simulated_metal::counters().blocking_waits != waits) {
+      report::violation("needless-wait", "a non_blocking copy to the device waited for the GPU");
+    }
   }
 
   void toHost(const Operation& operation, Slot& slot) {
