@@ -233,6 +233,7 @@ fn options(own: &Arguments, settings: BTreeMap<String, String>) -> Options {
         } else {
             Shrink::First
         },
+        environment: Vec::new(),
         limit_ms: own.sanitizer.map(|_| 120_000),
         environment: Vec::new(),
     }

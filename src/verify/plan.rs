@@ -260,7 +260,7 @@ fn job(row: &Row, arm: Arm, pair: u32, selection: &Selection) -> Job {
 
 /// The scenario's own steps; with a sanitizer the explorer has time for fewer seeds.
 fn steps(row: &Row, suite: Suite) -> Option<u64> {
-    const SANITIZED_SHARE: u64 = 40;
+    const SANITIZED_SHARE: u64 = 20;
     let steps = match suite {
         Suite::Quick => row.definition.quick_steps,
         Suite::Full => row.definition.full_steps,
@@ -278,6 +278,15 @@ fn wants_sanitizer(definition: &Definition, selection: &Selection) -> bool {
     match selection.sanitize {
         Sanitize::All => true,
         Sanitize::Races => definition.class == Class::Stress,
+        Sanitize::Never => false,
+    }
+}
+
+/// Whether the explorer also runs with sanitizers.
+fn sanitizes_explorer(selection: &Selection) -> bool {
+    match selection.sanitize {
+        Sanitize::All => true,
+        Sanitize::Races => selection.scenarios.is_empty() && selection.suite == Suite::Full,
         Sanitize::Never => false,
     }
 }
@@ -301,7 +310,7 @@ fn of_suite(catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
     }
     for definition in &catalogue.explorer {
         rows.push(with(definition, Flavour::Explorer));
-        if selection.suite == Suite::Full && selection.sanitize != Sanitize::Never {
+        if sanitizes_explorer(selection) {
             rows.push(with(definition, Flavour::ExplorerAddress));
             rows.push(with(definition, Flavour::ExplorerThread));
         }
@@ -361,6 +370,10 @@ fn named(catalogue: &Catalogue, selection: &Selection) -> Result<Vec<Row>, PlanE
         let mut new = vec![row(definition, settings.clone(), flavour)];
         if flavour == Flavour::Plain && wants_sanitizer(definition, selection) {
             new.push(row(definition, settings, Flavour::Address));
+        }
+        if flavour == Flavour::Explorer && sanitizes_explorer(selection) {
+            let sanitized = [Flavour::ExplorerAddress, Flavour::ExplorerThread];
+            new.extend(sanitized.map(|flavour| row(definition, new[0].settings.clone(), flavour)));
         }
         for row in &mut new {
             if !own.is_empty() {
@@ -579,13 +592,18 @@ mod tests {
             steps(&full),
             [
                 (Flavour::Explorer, Some(40_000)),
-                (Flavour::ExplorerAddress, Some(1000)),
-                (Flavour::ExplorerThread, Some(1000)),
+                (Flavour::ExplorerAddress, Some(2000)),
+                (Flavour::ExplorerThread, Some(2000)),
             ]
         );
         selection.scenarios = vec!["schedules+thread".to_owned()];
         let named = plan(&catalogue, &selection).unwrap();
-        assert_eq!(steps(&named), [(Flavour::ExplorerThread, Some(1000))]);
+        assert_eq!(steps(&named), [(Flavour::ExplorerThread, Some(2000))]);
+        selection.scenarios = vec!["schedules".to_owned()];
+        let named = plan(&catalogue, &selection).unwrap();
+        assert_eq!(steps(&named), [(Flavour::Explorer, Some(40_000))]);
+        selection.sanitize = Sanitize::All;
+        assert_eq!(plan(&catalogue, &selection).unwrap().jobs.len(), 6);
     }
 
     #[test]

@@ -6,9 +6,12 @@ use crate::stats::outcomes::paired_test;
 use crate::verdict::{Process, threshold};
 use std::collections::BTreeMap;
 
-/// Kinds of faults that mean wrong bytes.
+/// Kinds of faults that mean wrong bytes, or bytes that are wrong when the GPU comes to them.
 pub(in crate::verdict) fn touches_data(kind: &str) -> bool {
-    matches!(kind, "corruption" | "hazard" | "wrong-data")
+    matches!(
+        kind,
+        "corruption" | "hazard" | "access" | "wrong-data" | "wrong-copy" | "host-memory"
+    )
 }
 
 /// What a process did wrong, by kind: what its checks found, and how it ended.
