@@ -160,6 +160,29 @@ fn a_planted_fault_is_found() {
 }
 
 #[test]
+fn a_data_race_is_found() {
+    let _alone = alone();
+    let planted = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/planted");
+    let folder = planted.join("no-lock-in-is-shared");
+    let (code, document) = explore(&[
+        "--patches-from",
+        folder.to_str().unwrap(),
+        "--sanitizer",
+        "tsan",
+        "--seeds",
+        "150",
+        "--stop-after",
+        "1",
+        "--no-shrink",
+    ]);
+    assert_eq!(code, 1, "{document}");
+    let violation = &document["violations"][0];
+    assert_eq!(violation["kind"], "race", "{violation}");
+    let said = violation["detail"].as_str().unwrap();
+    assert!(said.contains("MPSAllocator"), "{said}");
+}
+
+#[test]
 fn verify_passes_our_series_by_what_it_mends() {
     let _alone = alone();
     for series in ["classic", "classic-ordered"] {

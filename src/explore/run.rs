@@ -3,6 +3,7 @@ use super::event::{Counts, End, Event, Violation};
 use super::{ExploreError, Options, Shrink};
 use crate::progress::{Progress, Silent};
 use crate::run::process::Program;
+use crate::share;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -116,23 +117,28 @@ pub fn first_violation(
     Ok(violations.into_iter().next())
 }
 
-/// How programs with sanitizers run: the first finding ends a run; what the wheel's libraries keep is no leak of ours.
+/// How programs with sanitizers run: the first finding ends a run; what the wheel's libraries keep is no leak of ours, and
+/// what is listed with its reason in `harness/metal/tsan.supp` is no finding.
 #[must_use]
 pub fn sanitizer_environment() -> Vec<(OsString, OsString)> {
-    [
-        ("ASAN_OPTIONS", sanitizer_options()),
-        ("TSAN_OPTIONS", sanitizer_options()),
-        ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
+    let mut thread = OsString::from(SANITIZER_OPTIONS);
+    if let Ok(root) = share::root() {
+        thread.push(":suppressions=\"");
+        thread.push(root.join("harness").join("metal").join("tsan.supp"));
+        thread.push("\"");
+    }
+    vec![
+        ("ASAN_OPTIONS".into(), SANITIZER_OPTIONS.into()),
+        ("TSAN_OPTIONS".into(), thread),
+        (
+            "UBSAN_OPTIONS".into(),
+            "print_stacktrace=1:halt_on_error=1".into(),
+        ),
     ]
-    .map(|(name, value)| (name.into(), value.into()))
-    .into()
 }
 
-fn sanitizer_options() -> &'static str {
-    "halt_on_error=1:abort_on_error=0:exitcode=66:detect_leaks=0:report_thread_leaks=0:handle_segv=1:\
-     allow_user_segv_handler=1:detect_odr_violation=0:history_size=4:die_after_fork=0:\
-     atexit_sleep_ms=0"
-}
+const SANITIZER_OPTIONS: &str = "halt_on_error=1:abort_on_error=0:exitcode=66:detect_leaks=0:report_thread_leaks=0:\
+     handle_segv=1:allow_user_segv_handler=1:detect_odr_violation=0:history_size=4:die_after_fork=0:atexit_sleep_ms=0";
 
 fn arguments(what: &What, options: &Options) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

@@ -77,6 +77,10 @@ class Session {
   int run();
   // From another thread, when nothing moves any more: reports a deadlock and ends the process.
   [[noreturn]] void giveUp(const std::string& why);
+  // For threads that use the allocator by themselves, without the session's counters: they are alive.
+  void beat() {
+    heartbeat_++;
+  }
   uint64_t heartbeat() const {
     return heartbeat_.load();
   }

@@ -30,7 +30,8 @@ void work(Session& session, const Mix& mix, uint64_t seed, std::atomic<uint64_t>
     @autoreleasepool {
       try {
         const size_t bytes = 256 + random() % (oneIn(16) ? mix.largest : mix.largest / 16);
-        live.push_back(session.allocate(allocator, bytes));
+        session.beat();
+        live.push_back(allocator->allocate(bytes));
         stream->fill(bufferOf(live.back()), (uint8_t)i, bytes, 0, oneIn(8) ? SyncType::COMMIT : SyncType::NONE);
         if (seed % 2 && oneIn(mix.one_in_event)) {
           const void* pointers[] = {live.back().get()};
