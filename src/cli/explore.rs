@@ -233,7 +233,6 @@ fn options(own: &Arguments, settings: BTreeMap<String, String>) -> Options {
         } else {
             Shrink::First
         },
-        environment: Vec::new(),
         limit_ms: own.sanitizer.map(|_| 120_000),
         environment: Vec::new(),
     }

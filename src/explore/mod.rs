@@ -7,7 +7,7 @@ mod run;
 pub use again::{Sources, again};
 pub use error::ExploreError;
 pub use event::{Counts, Violation};
-pub use run::{Explored, What, first_violation, run, sanitizer_environment};
+pub use run::{Explored, What, run, sanitizer_environment};
 
 use crate::build::{self, BuildError, Built, Flavour};
 use crate::engine::SourceSet;
@@ -15,7 +15,6 @@ use crate::progress::Progress;
 use crate::provision::torch::Torch;
 use crate::share;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// How the explorer explores.
@@ -35,8 +34,6 @@ pub struct Options {
     pub stop_after: Option<u64>,
     /// Whether violations are made small.
     pub shrink: Shrink,
-    /// More variables in the program's environment.
-    pub environment: Vec<(OsString, OsString)>,
     /// Milliseconds after which a run counts as hung.
     pub limit_ms: Option<u64>,
     /// Variables of the program's environment.

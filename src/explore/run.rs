@@ -1,7 +1,7 @@
 //! Runs the explorer's program and takes its lines.
 use super::event::{Counts, End, Event, Violation};
 use super::{ExploreError, Options, Shrink};
-use crate::progress::{Progress, Silent};
+use crate::progress::Progress;
 use crate::run::process::Program;
 use crate::share;
 use std::collections::BTreeMap;
@@ -66,10 +66,7 @@ pub fn run(
     })?;
     let mut collector = Collector::new(what);
     let mut program = Program::new(program).args(arguments(what, options));
-    for (name, value) in sanitizer_environment()
-        .into_iter()
-        .chain(options.environment.iter().cloned())
-    {
+    for (name, value) in sanitizer_environment() {
         program = program.env(name, value);
     }
     for (name, value) in &options.environment {
@@ -87,34 +84,6 @@ pub fn run(
         status: finished.status.to_string(),
         words,
     })
-}
-
-/// Runs seeds from 1 on until the first violation, for programs that find out from their environment what they are.
-///
-/// # Errors
-/// As [`run`].
-pub fn first_violation(
-    program: &Path,
-    seeds: u64,
-    time: Option<Duration>,
-    environment: &[(OsString, OsString)],
-) -> Result<Option<Violation>, ExploreError> {
-    let what = What::Seeds {
-        first: 1,
-        count: seeds,
-        time,
-    };
-    let options = Options {
-        stop_after: Some(1),
-        shrink: Shrink::Never,
-        environment: environment.to_vec(),
-        ..Options::default()
-    };
-    let explored = run(program, &what, &options, &Silent)?;
-    // several run at a time: the first one is that of the lowest seed
-    let mut violations = explored.violations;
-    violations.sort_by_key(|violation| violation.seed);
-    Ok(violations.into_iter().next())
 }
 
 /// How programs with sanitizers run: the first finding ends a run; what the wheel's libraries keep is no leak of ours, and
@@ -223,9 +192,9 @@ impl Collector {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::progress::Silent;
 
     #[test]
     fn options_become_arguments() {
@@ -252,25 +221,5 @@ mod tests {
         collector.line("{\"event\":\"seed\"}", &Silent);
         collector.line("not of ours", &Silent);
         assert_eq!(collector.finish(), None);
-    }
-
-    #[test]
-    fn the_first_violation_is_that_of_the_lowest_seed() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("explorer");
-        let violation = |seed: u64| {
-            format!(
-                r#"echo '{{"event":"violation","seed":{seed},"kind":"state","detail":"'$WHICH'","fingerprint":1,"operations":2}}'"#
-            )
-        };
-        let end = r#"echo '{"event":"end","total":{"seeds":2,"violations":2,"elapsed_ms":3,"seeds_per_second":1},"next":9,"steps":1,"operations":2,"out_of_memory":0,"kinds":{}}'"#;
-        let text = format!("#!/bin/sh\n{}\n{}\n{end}\n", violation(8), violation(7));
-        std::fs::write(&program, text).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let environment = [("WHICH".into(), "3".into())];
-        let found = first_violation(&program, 10, None, &environment).unwrap();
-        let found = found.map(|violation| (violation.seed, violation.detail));
-        assert_eq!(found, Some((7, "3".to_owned())));
     }
 }
