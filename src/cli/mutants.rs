@@ -33,7 +33,7 @@ pub(super) struct MutantArguments {
     mutant_seeds: u64,
 }
 
-const DEFAULT_SEEDS: u64 = 2_000;
+const DEFAULT_SEEDS: u64 = 500;
 
 impl MutantArguments {
     /// The options as words of a command.
