@@ -32,7 +32,14 @@ std::string Way::text() const {
 
 void copyBy(Session& session, const char* what, const Way& expected, const std::function<void()>& copy) {
   const Way before = Way::soFar();
-  copy();
+  try {
+    copy();
+  } catch (const std::exception& error) {
+    // the other cases are to be seen too
+    const std::string text = error.what();
+    session.fault(Fault::UnexpectedError, std::string(what) + ": " + text.substr(0, text.find('\n')));
+    return;
+  }
   const Way way = Way::soFar().since(before);
   if (!(way == expected)) {
     session.fault(Fault::State, std::string(what) + ": " + way.text() + " (" + expected.text() + " would do)");

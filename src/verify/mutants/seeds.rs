@@ -112,7 +112,7 @@ fn means(kind: &str) -> Means {
         "crash" | "race" => Means::Crash,
         "deadlock" | "endless" | "hang" => Means::Deadlock,
         "accounting" | "state" | "left-over" => Means::Books,
-        "growth" => Means::Figures,
+        "growth" | "needless-wait" => Means::Figures,
         "unexpected-error" => Means::Error,
         _ => Means::Data,
     }
