@@ -312,12 +312,22 @@ impl Finder<'_, '_> {
 
     /// One statement; gives where the next one begins.
     fn statement(&mut self, start: usize, end: usize, within: &str) -> usize {
+        if self.depth > DEEPEST || start >= end {
+            return end;
+        }
+        self.depth += 1;
+        let next = self.any_statement(start, end, within);
+        self.depth -= 1;
+        next
+    }
+
+    fn any_statement(&mut self, start: usize, end: usize, within: &str) -> usize {
         let source = self.source;
         match source.word(start) {
             "{" => self.nested(start, within, false),
             "if" => {
                 let open = start + 1 + usize::from(source.word(start + 1) == "constexpr");
-                let Some(close) = source.partner(open) else {
+                let Some(close) = source.closing(open) else {
                     return end;
                 };
                 if open == start + 1 {
@@ -330,7 +340,7 @@ impl Finder<'_, '_> {
                 then
             }
             "while" | "for" => {
-                let Some(close) = source.partner(start + 1) else {
+                let Some(close) = source.closing(start + 1) else {
                     return end;
                 };
                 let index = self.found.len();
@@ -347,7 +357,7 @@ impl Finder<'_, '_> {
                 next
             }
             "switch" | "catch" => {
-                let Some(close) = source.partner(start + 1) else {
+                let Some(close) = source.closing(start + 1) else {
                     return end;
                 };
                 self.statement(close + 1, end, within)
@@ -363,7 +373,7 @@ impl Finder<'_, '_> {
     }
 
     fn nested(&mut self, open: usize, within: &str, is_function: bool) -> usize {
-        match self.source.partner(open) {
+        match self.source.closing(open) {
             Some(close) => {
                 self.block(open + 1..close, within, is_function);
                 close + 1
@@ -707,6 +717,24 @@ mod tests {
         assert_eq!(next, [Some("b();"), None, None, None, None, None]);
         let ends: Vec<bool> = all.iter().map(|site| site.ends_function).collect();
         assert_eq!(ends, [false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn heads_that_are_cut_off_and_chains_without_end_are_survived() {
+        for text in [
+            "if }",
+            "for }",
+            "while } ;",
+            "switch }",
+            "if (a",
+            "if constexpr }",
+        ] {
+            let source = Source::new(text);
+            assert!(sites(&source).len() < 4, "{text}");
+            of(text);
+        }
+        of(&"if (a) ".repeat(100_000));
+        of(&"else ".repeat(100_000));
     }
 
     proptest! {

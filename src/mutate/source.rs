@@ -106,6 +106,12 @@ impl<'a> Source<'a> {
         self.partners.get(&token).copied()
     }
 
+    /// The bracket that closes the one that opens here.
+    #[must_use]
+    pub fn closing(&self, token: usize) -> Option<usize> {
+        self.partner(token).filter(|partner| *partner > token)
+    }
+
     /// The line of a token, from 0.
     #[must_use]
     pub fn line_of(&self, token: usize) -> usize {

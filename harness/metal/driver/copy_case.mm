@@ -94,11 +94,12 @@ const char* nameOf(Direction direction) {
                                           : "on device";
 }
 
-// Whether a memcpy would have done: same dtype and both sides contiguous, with equal bits.
+// Whether a memcpy would have done: unified memory, same dtype and both sides contiguous, with equal bits.
 bool isEligible(const Case& c) {
   const auto isContiguous = [](Layout layout) { return layout == Layout::Whole || layout == Layout::Offset; };
-  return c.direction == Direction::ToDevice && c.from_type == c.to_type && isContiguous(c.from) && isContiguous(c.to) &&
-         !c.conj && !c.neg && !c.to_conj && !c.to_neg && c.late == Late::Nothing && c.shape.rows * c.shape.columns > 0;
+  return simulated_metal::configuration().unified && c.direction == Direction::ToDevice && c.from_type == c.to_type &&
+         isContiguous(c.from) && isContiguous(c.to) && !c.conj && !c.neg && !c.to_conj && !c.to_neg &&
+         c.late == Late::Nothing && c.shape.rows * c.shape.columns > 0;
 }
 
 Tensor withBits(Tensor tensor, bool is_conj, bool is_neg) {
