@@ -3,22 +3,12 @@
 //!
 //! Needs what the test command provides: `UMPATCH_TEST_TREE`, the compiler and the torch wheel in the cache.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "support/real.rs"]
+mod real;
+
+use real::{alone, umpatch};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// One compiler run at a time is enough for a machine.
-fn alone() -> MutexGuard<'static, ()> {
-    static BUSY: Mutex<()> = Mutex::new(());
-    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn tree() -> PathBuf {
-    std::env::var_os("UMPATCH_TEST_TREE")
-        .expect("UMPATCH_TEST_TREE names a 2.6.0 tree: `umpatch fetch 2.6.0` brings one, ci/test sets it")
-        .into()
-}
+use std::path::Path;
 
 /// `explore --json` on the tree: the exit code and the document.
 fn explore(arguments: &[&str]) -> (i32, Value) {
@@ -33,20 +23,6 @@ fn verify(seeds: &str, arguments: &[&str]) -> (i32, Value) {
     words.extend(["--run-folder", folder.to_str().unwrap()]);
     words.extend(arguments);
     umpatch("verify", &words)
-}
-
-fn umpatch(command: &str, arguments: &[&str]) -> (i32, Value) {
-    let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
-        .arg("-C")
-        .arg(tree())
-        .args([command, "--json", "--quiet"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    let document =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
-    (output.status.code().unwrap(), document)
 }
 
 #[test]

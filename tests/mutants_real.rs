@@ -2,30 +2,23 @@
 //!
 //! Needs what the test command provides: `UMPATCH_TEST_TREE`, the compiler and the torch wheel in the cache.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "support/real.rs"]
+mod real;
+
+use real::{alone, umpatch};
 use serde_json::Value;
-use std::process::Command;
 
 /// `verify --mutants --json`: the exit code and the document.
 fn verify_mutants(arguments: &[&str]) -> (i32, Value) {
-    let tree = std::env::var_os("UMPATCH_TEST_TREE").expect(
-        "UMPATCH_TEST_TREE names a 2.6.0 tree: `umpatch fetch 2.6.0` brings one, ci/test sets it",
-    );
-    let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
-        .arg("-C")
-        .arg(tree)
-        .args(["verify", "--mutants", "--json", "--quiet"])
-        .args(arguments)
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    let document =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
-    (output.status.code().unwrap(), document)
+    let mut words = vec!["--mutants"];
+    words.extend(arguments);
+    umpatch("verify", &words)
 }
 
 /// A sample, the same one each time; `umpatch verify --mutants` judges all.
 #[test]
 fn the_proof_finds_the_mutants_of_a_sample() {
+    let _alone = alone();
     let (code, document) = verify_mutants(&["--sample", "25", "--sample-seed", "8"]);
     assert_eq!(document["schema"], "umpatch.mutants/1", "{document}");
     // a generator that overlooks half of a file would score as well
@@ -52,6 +45,7 @@ fn the_proof_finds_the_mutants_of_a_sample() {
 /// A mutant that is found is not passed over: its scenario and what it showed are told.
 #[test]
 fn a_mutant_that_is_not_there_is_an_error() {
+    let _alone = alone();
     let (code, document) = verify_mutants(&["--mutant", "pending-free/no-such/thing"]);
     assert_eq!(code, 2, "{document}");
     assert!(

@@ -3,38 +3,21 @@
 //!
 //! Needs what the test command provides: `UMPATCH_TEST_TREE`, the compiler and the torch wheel in the cache.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#[path = "support/real.rs"]
+mod real;
+
+use real::{alone, tree, umpatch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// One compiler run at a time is enough for a machine.
-fn alone() -> MutexGuard<'static, ()> {
-    static BUSY: Mutex<()> = Mutex::new(());
-    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn tree() -> PathBuf {
-    std::env::var_os("UMPATCH_TEST_TREE")
-        .expect("UMPATCH_TEST_TREE names a 2.6.0 tree: `umpatch fetch 2.6.0` brings one, ci/test sets it")
-        .into()
-}
 
 /// `verify --json` on the tree: the exit code and the document.
 fn verify(arguments: &[&str]) -> (i32, Value) {
     let runs = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_umpatch"))
-        .arg("-C")
-        .arg(tree())
-        .args(["verify", "--json", "--quiet", "--run-folder"])
-        .arg(runs.path().join("run"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    let document =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}"));
-    (output.status.code().unwrap(), document)
+    let folder = runs.path().join("run");
+    let mut words = vec!["--run-folder", folder.to_str().unwrap()];
+    words.extend(arguments);
+    umpatch("verify", &words)
 }
 
 fn fixtures() -> PathBuf {

@@ -1,45 +1,27 @@
 // See shaped.h.
 #include "shaped.h"
-#include <ATen/ATen.h>
-#include <ATen/native/Resize.h>
-#include <simulated_metal/control.h>
-#include <cstdio>
-#include <cstring>
+#include "../../metal/driver/layout.h"
 #include "../trace/random.h"
 #include "../trace/trace.h"
 #include "report.h"
 #include "worker.h"
+#include <ATen/ATen.h>
+#include <ATen/native/Resize.h>
+#include <cstdio>
+#include <cstring>
+#include <simulated_metal/control.h>
 
 namespace explore {
 namespace {
 
 using at::ScalarType;
 using at::Tensor;
+using umpatch::Layout;
 
 constexpr ScalarType kTypes[] = {at::kFloat, at::kHalf, at::kInt, at::kLong, at::kByte, at::kBool, at::kComplexFloat};
 constexpr ScalarType kRealTypes[] = {at::kFloat, at::kHalf, at::kInt, at::kLong, at::kByte};
 
-// Whole: all of a contiguous part. Everything: all of the memory, so that a copy could exchange it.
-enum class Layout { Everything, Whole, Offset, EverySecond, Transposed, Row };
 constexpr Layout kLayouts[] = {Layout::Whole, Layout::Offset, Layout::EverySecond, Layout::Transposed};
-
-const char* nameOf(Layout layout) {
-  switch (layout) {
-    case Layout::Everything:
-      return "everything";
-    case Layout::Whole:
-      return "whole";
-    case Layout::Offset:
-      return "offset";
-    case Layout::EverySecond:
-      return "every second";
-    case Layout::Transposed:
-      return "transposed";
-    case Layout::Row:
-      return "row";
-  }
-  return "";
-}
 
 struct Shape {
   int64_t rows;
@@ -48,7 +30,8 @@ struct Shape {
   int64_t room() const {
     return 2 * rows * columns + 4;
   }
-  // on the host with some more behind them, in which a copy that goes too far is seen
+  // on the host with some more behind them, in which a copy that goes too far
+  // is seen
   int64_t hostBytes(ScalarType type) const {
     return (2 * room() + 64) * (int64_t)elementSize(type);
   }
@@ -84,24 +67,12 @@ Tensor typed(const Tensor& bytes, ScalarType type, at::IntArrayRef sizes, at::In
 }
 
 Tensor viewOf(const Tensor& bytes, ScalarType type, Layout layout, Shape shape) {
-  const int64_t rows = shape.rows, columns = shape.columns;
-  switch (layout) {
-    case Layout::Everything:
-    case Layout::Whole:
-      return typed(bytes, type, {rows, columns}, {columns, 1}, 0);
-    case Layout::Offset:
-      return typed(bytes, type, {rows, columns}, {columns, 1}, 3);
-    case Layout::EverySecond:
-      return typed(bytes, type, {rows, columns}, {2 * columns, 2}, 1);
-    case Layout::Transposed:
-      return typed(bytes, type, {rows, columns}, {1, rows}, 0);
-    case Layout::Row:
-      return typed(bytes, type, {1, columns}, {columns, 1}, 2);
-  }
-  return bytes;
+  const auto placement = umpatch::placementOf(layout, shape.rows, shape.columns);
+  return typed(bytes, type, placement.sizes, placement.strides, placement.offset);
 }
 
-// On the CPU lazy bits are carried out first: its copy of negated floats to transposed halves loses them (PyTorch 2.6.0).
+// On the CPU lazy bits are carried out first: its copy of negated floats to
+// transposed halves loses them (PyTorch 2.6.0).
 Tensor valuesOf(const Tensor& lazy) {
   return lazy.resolve_conj().resolve_neg();
 }
@@ -113,7 +84,8 @@ Tensor withBits(Tensor tensor, const Copy& copy) {
   return copy.neg ? tensor._neg_view() : tensor;
 }
 
-// Small numbers, which every dtype can hold, as bytes. None is zero, whose sign a lazy bit may or may not keep.
+// Small numbers, which every dtype can hold, as bytes. None is zero, whose sign
+// a lazy bit may or may not keep.
 Tensor pattern(Random& random, ScalarType type, int64_t bytes) {
   const auto part = type == at::kComplexFloat ? at::kFloat : type;
   const int64_t elements = bytes / (int64_t)elementSize(part);
@@ -159,7 +131,8 @@ Shape drawShape(Random& random, int64_t elements) {
   return shape.room() <= elements ? shape : Shape{1, std::max<int64_t>(1, elements / 4 - 2)};
 }
 
-// Where a blit is not refused by stock's Metal: host addresses are multiples of four.
+// Where a blit is not refused by stock's Metal: host addresses are multiples of
+// four.
 bool isAligned(const Copy& copy) {
   const int64_t offset = copy.to == Layout::Offset ? 3 : copy.to == Layout::EverySecond ? 1 : 0;
   return copy.direction == Direction::ToDevice || offset * (int64_t)elementSize(copy.to_type) % 4 == 0;
@@ -186,11 +159,6 @@ Copy drawCopy(Random& random, Direction direction, int64_t bytes) {
   }
   if (!isAligned(copy)) {
     copy.to = Layout::Whole;
-  }
-  if (copy.neg && direction == Direction::ToHost) {
-    // the simulated device has no kernel that negates
-    const auto isDense = [](Layout layout) { return layout != Layout::EverySecond && layout != Layout::Transposed; };
-    copy.neg = simulated_metal::configuration().unified && !copy.non_blocking && isDense(copy.from) && isDense(copy.to) && copy.from_type == copy.to_type;
   }
   return copy;
 }
@@ -251,7 +219,9 @@ void expectSameStorageMode(const Tensor& tensor, const char* way, uint32_t slot)
   auto* allocator = at::mps::getIMPSAllocator();
   if (allocator->isSharedBuffer(plain.storage().data()) != allocator->isSharedBuffer(tensor.storage().data())) {
     char text[160];
-    snprintf(text, sizeof text, "%s: the memory of empty is shared or private, and that of %s is not the same",
+    snprintf(text, sizeof text,
+             "%s: the memory of empty is shared or private, and that of %s is "
+             "not the same",
              slotName(slot).c_str(), way);
     report::violation("state", text);
   }

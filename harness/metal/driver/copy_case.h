@@ -1,12 +1,11 @@
 // One copy between tensors of any kind, done by the tree's own Copy.mm and by its twin between CPU tensors.
 #pragma once
 #include <string>
+#include "layout.h"
 #include "tensors.h"
 
 namespace umpatch {
 
-// What is read or written of a storage: everything, from an offset, every second element, transposed, one row repeated.
-enum class Layout { Whole, Offset, EverySecond, Transposed, Row };
 constexpr Layout kLayouts[] = {Layout::Whole, Layout::Offset, Layout::EverySecond, Layout::Transposed, Layout::Row};
 
 enum class Direction { ToDevice, ToHost, OnDevice };

@@ -13,22 +13,6 @@ using at::mps::SyncType;
 
 namespace {
 
-const char* nameOf(Layout layout) {
-  switch (layout) {
-    case Layout::Whole:
-      return "whole";
-    case Layout::Offset:
-      return "offset";
-    case Layout::EverySecond:
-      return "every second";
-    case Layout::Transposed:
-      return "transposed";
-    case Layout::Row:
-      return "row";
-  }
-  return "";
-}
-
 // A base tensor on the CPU with small integers, which every dtype can hold, and a view of it of the wanted shape.
 struct Operand {
   Tensor base;
@@ -36,19 +20,8 @@ struct Operand {
 };
 
 Tensor viewOf(const Tensor& base, Layout layout, Shape shape) {
-  switch (layout) {
-    case Layout::Whole:
-      return base.as_strided({shape.rows, shape.columns}, {shape.columns, 1}, 0);
-    case Layout::Offset:
-      return base.as_strided({shape.rows, shape.columns}, {shape.columns, 1}, 3);
-    case Layout::EverySecond:
-      return base.as_strided({shape.rows, shape.columns}, {2 * shape.columns, 2}, 1);
-    case Layout::Transposed:
-      return base.as_strided({shape.rows, shape.columns}, {1, shape.rows}, 0);
-    case Layout::Row:
-      return base.as_strided({1, shape.columns}, {shape.columns, 1}, 2);
-  }
-  return base;
+  const Placement placement = placementOf(layout, shape.rows, shape.columns);
+  return base.as_strided(placement.sizes, placement.strides, placement.offset);
 }
 
 Operand hostOperand(Session& session, ScalarType type, Layout layout, Shape shape) {
