@@ -204,13 +204,32 @@ fn verify_refuses_patches_that_violate_and_says_how_to_see_it_again() {
 }
 
 #[test]
-fn a_trace_that_is_none_is_refused() {
+fn traces_and_settings_that_are_none_are_refused() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.trace");
-    std::fs::write(&path, "umpatch.trace/1\nthread 1\n  tensor t9z 12\n").unwrap();
-    let (code, document) = explore(&["--trace", path.to_str().unwrap()]);
-    assert_eq!(code, 2);
-    let said = document["error"].to_string();
-    assert!(said.contains("line 3"), "{said}");
+    let path = |name: &str, contents: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, contents).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let slot = path("slot", b"umpatch.trace/1\nthread 1\n  tensor t9z 12\n");
+    let noise = path("noise", b"\x1b[2Jumpatch\xff\n");
+    let setting = path(
+        "set",
+        b"umpatch.trace/1\nset foo=bar\nthread 1\n  empty-cache\n",
+    );
+    let missing = folder.path().join("missing");
+    for (words, expected) in [
+        (["--trace", &slot], "line 3"),
+        (["--trace", &noise], "line 1 is not understood: ?[2Jumpatch"),
+        (["--trace", &setting], "'foo=bar' is no setting"),
+        (["--trace", missing.to_str().unwrap()], "cannot be read"),
+        (["--set", "foo=bar"], "'foo=bar' is no setting"),
+        (["--set", "mode=sideways"], "'mode=sideways' is no setting"),
+    ] {
+        let (code, document) = explore(&words);
+        assert_eq!(code, 2, "{words:?}: {document}");
+        let said = document["error"][0].as_str().unwrap_or_default();
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
 }

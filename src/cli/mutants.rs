@@ -20,7 +20,7 @@ pub(super) struct MutantArguments {
     #[arg(long, value_name = "PATCH", requires = "mutants")]
     only: Option<String>,
     /// Only so many mutants, chosen by --sample-seed
-    #[arg(long, value_name = "N", requires = "mutants")]
+    #[arg(long, value_name = "N", requires = "mutants", value_parser = at_least_one)]
     sample: Option<usize>,
     /// Chooses the sample
     #[arg(long, value_name = "N", default_value_t = 1, requires = "sample")]
@@ -31,6 +31,14 @@ pub(super) struct MutantArguments {
     /// Seeds of the explorer for each mutant
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEEDS, requires = "mutants", value_parser = clap::value_parser!(u64).range(1..))]
     mutant_seeds: u64,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("none would be judged".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("not a number".to_owned()),
+    }
 }
 
 const DEFAULT_SEEDS: u64 = 500;

@@ -1,6 +1,7 @@
 // See arguments.h.
 #include "arguments.h"
 #include <sched.h>
+#include <simulated_metal/control.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,12 +40,20 @@ void addWithout(const std::string& words, std::vector<Verb>& without) {
 
 } // namespace
 
+void expectSetting(const std::string& name, const std::string& value) {
+  // this process runs nothing itself: what is set in it is of no account
+  if (!simulated_metal::set_setting(name, value)) {
+    usage("'" + name + "=" + value + "' is no setting of the simulated device, or not a value of it");
+  }
+}
+
 void usage(const std::string& problem) {
   fprintf(stderr,
           "explorer: %s\n"
           "usage: explorer [--seeds N] [--first SEED] [--time SECONDS] [--jobs N] [--threads N] [--set NAME=VALUE]...\n"
           "                [--without VERB,VERB...]\n"
-          "                [--stop-after VIOLATIONS] [--no-shrink] [--shrink-runs N] [--limit-ms N] [--keep FOLDER] [--each]\n"
+          "                [--stop-after VIOLATIONS] [--no-shrink] [--shrink-runs N] [--limit-ms N] [--keep FOLDER] "
+          "[--each]\n"
           "       explorer --seed SEED [the same]      one seed, exactly as before\n"
           "       explorer --trace FILE [--no-shrink]  a kept trace\n"
           "       explorer --show SEED                 the trace that a seed stands for\n"
@@ -116,7 +125,9 @@ Arguments parseArguments(int count, char** values) {
       if (!equals) {
         usage("--set needs NAME=VALUE");
       }
-      arguments.fixed.settings[std::string(value, equals)] = equals + 1;
+      const std::string name(value, equals);
+      expectSetting(name, equals + 1);
+      arguments.fixed.settings[name] = equals + 1;
     } else {
       usage("'" + option + "' is not an option");
     }

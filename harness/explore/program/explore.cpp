@@ -61,7 +61,8 @@ class Exploration {
   std::map<std::string, uint64_t> kinds_;
 
   bool mayStart() const {
-    if (next_ - arguments_.first >= arguments_.seeds || (arguments_.stop_after && violations_ >= arguments_.stop_after)) {
+    if (next_ - arguments_.first >= arguments_.seeds ||
+        (arguments_.stop_after && violations_ >= arguments_.stop_after)) {
       return false;
     }
     return !arguments_.seconds || milliseconds() < started_ms_ + arguments_.seconds * 1000;
@@ -99,10 +100,16 @@ class Exploration {
     std::ifstream file(arguments_.trace);
     std::ostringstream text;
     text << file.rdbuf();
+    if (!file) {
+      usage(arguments_.trace + ": cannot be read");
+    }
     std::string error;
     Trace trace = parse(text.str(), error);
-    if (!file || !error.empty()) {
-      usage(arguments_.trace + ": " + (error.empty() ? "cannot be read" : error));
+    if (!error.empty()) {
+      usage(arguments_.trace + ": " + error);
+    }
+    for (const auto& [name, value] : trace.settings) {
+      expectSetting(name, value);
     }
     for (const auto& [name, value] : arguments_.fixed.settings) {
       trace.settings[name] = value;
@@ -173,8 +180,7 @@ class Exploration {
         .field("trace", text)
         .field("log", shrunk.log);
     if (!arguments_.keep.empty()) {
-      const std::string path =
-          arguments_.keep + "/" + outcome.kind + "-" + std::to_string(trace.seed) + ".trace";
+      const std::string path = arguments_.keep + "/" + outcome.kind + "-" + std::to_string(trace.seed) + ".trace";
       std::ofstream file(path);
       file << "# " << outcome.kind << ": " << shrunk.outcome.detail.substr(0, shrunk.outcome.detail.find('\n')) << '\n'
            << text;

@@ -35,8 +35,7 @@ int main(int count, char** values) {
   @autoreleasepool {
     const explore::Arguments arguments = explore::parseArguments(count, values);
     if (arguments.show) {
-      fputs(print(explore::generate(arguments.first, arguments.fixed)).c_str(),
-            stdout);
+      fputs(print(explore::generate(arguments.first, arguments.fixed)).c_str(), stdout);
       return 0;
     }
     return explore::explore(arguments);

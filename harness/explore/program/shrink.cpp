@@ -147,7 +147,8 @@ class Shrinker {
       for (size_t k = 0; k < best_.trace.threads[i].size(); k++) {
         for (const uint64_t number : {uint64_t(4096), uint64_t(1) << 20}) {
           const Operation& operation = best_.trace.threads[i][k];
-          if (hasNumber(operation.verb) && !isChoice(operation.verb) && operation.verb != Verb::Scalar && operation.number > number) {
+          if (hasNumber(operation.verb) && !isChoice(operation.verb) && operation.verb != Verb::Scalar &&
+              operation.number > number) {
             Trace candidate = best_.trace;
             candidate.threads[i][k].number = number;
             if (accept(std::move(candidate))) {

@@ -8,9 +8,9 @@ namespace explore {
 struct Shrunk {
   Trace trace;
   Outcome outcome;
-  std::string log;        // the interleaving, a line for each operation and switch
+  std::string log; // the interleaving, a line for each operation and switch
   uint64_t runs = 0;
-  bool replays = false;   // the original failed the same way again, with the same fingerprint
+  bool replays = false; // the original failed the same way again, with the same fingerprint
 };
 
 // `most_runs` bounds the work.

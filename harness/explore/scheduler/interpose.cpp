@@ -1,5 +1,5 @@
-// The pthread functions of the whole program, its libraries included: this file's definitions come first. Outside of the
-// scheduler's rule they do what they always do.
+// The pthread functions of the whole program, its libraries included: this file's definitions come first. Outside of
+// the scheduler's rule they do what they always do.
 #include "threads.h"
 #include "sanitizers.h"
 #include <dlfcn.h>
@@ -29,10 +29,10 @@ F real(F& kept, const char* name) {
   return found;
 }
 // The next definition of a function of this name, found once.
-#define REAL(name)                                  \
-  ([] {                                             \
-    static decltype(&name) kept = nullptr;          \
-    return real(kept, #name);                       \
+#define REAL(name)                         \
+  ([] {                                    \
+    static decltype(&name) kept = nullptr; \
+    return real(kept, #name);              \
   }())
 
 // Threads switch where the program's own code locks, not where a library does.
@@ -140,7 +140,10 @@ int pthread_once(pthread_once_t* once, void (*routine)()) {
   return REAL(pthread_once)(once, routine);
 }
 
-int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*function)(void*), void* argument) noexcept {
+int pthread_create(pthread_t* handle,
+                   const pthread_attr_t* attributes,
+                   void* (*function)(void*),
+                   void* argument) noexcept {
   const auto create = __interceptor_pthread_create ? &__interceptor_pthread_create : REAL(pthread_create);
   if (!current()) {
     return create(handle, attributes, function, argument);

@@ -7,8 +7,8 @@ namespace explore {
 namespace {
 
 // What kind of program it is: how memory is limited decides what else makes sense.
-// Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round. Shaped ones
-// copy views of all dtypes, and resize.
+// Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round. Shaped
+// ones copy views of all dtypes, and resize.
 enum class Kind { Free, Limited, Steady, Served, Shaped };
 
 uint64_t drawBytes(Random& random, Kind kind) {
@@ -66,27 +66,27 @@ Verb drawVerb(Random& random, Kind kind, const std::vector<Verb>& without) {
     uint32_t weight;
   };
   static const Weighted table[] = {
-      {Verb::Tensor, 14},       {Verb::Pinned, 7},        {Verb::Scalar, 4},      {Verb::FromHost, 7},
+      {Verb::Tensor, 14},       {Verb::Pinned, 7},        {Verb::Scalar, 4},        {Verb::FromHost, 7},
       {Verb::FromHostAsync, 3}, {Verb::ToDevice, 4},      {Verb::ToDeviceAsync, 2}, {Verb::ToHost, 4},
-      {Verb::ToHostAsync, 1},   {Verb::ToHostDropped, 1}, {Verb::Fill, 9},        {Verb::Blit, 7},
-      {Verb::Kernel, 13},       {Verb::Commit, 5},        {Verb::Wait, 2},        {Verb::EmptyCache, 1},
-      {Verb::FreeInactive, 1},  {Verb::EventWait, 2},     {Verb::EventRecord, 1}, {Verb::Shape, 1},
+      {Verb::ToHostAsync, 1},   {Verb::ToHostDropped, 1}, {Verb::Fill, 9},          {Verb::Blit, 7},
+      {Verb::Kernel, 13},       {Verb::Commit, 5},        {Verb::Wait, 2},          {Verb::EmptyCache, 1},
+      {Verb::FreeInactive, 1},  {Verb::EventWait, 2},     {Verb::EventRecord, 1},   {Verb::Shape, 1},
       {Verb::Free, 12},         {Verb::Pause, 3},
   };
   // what only the GPU writes, and so must not grow
   static const Weighted steady[] = {
-      {Verb::Tensor, 14}, {Verb::Fill, 6}, {Verb::Blit, 4}, {Verb::Kernel, 14}, {Verb::Commit, 4}, {Verb::Free, 10},
-      {Verb::Pause, 2},
+      {Verb::Tensor, 14}, {Verb::Fill, 6},  {Verb::Blit, 4},  {Verb::Kernel, 14},
+      {Verb::Commit, 4},  {Verb::Free, 10}, {Verb::Pause, 2},
   };
   static const Weighted served[] = {
-      {Verb::Tensor, 8}, {Verb::Pinned, 8}, {Verb::Scalar, 2}, {Verb::Fill, 10}, {Verb::Kernel, 14}, {Verb::Commit, 4},
-      {Verb::Free, 10},  {Verb::Pause, 2},
+      {Verb::Tensor, 8},  {Verb::Pinned, 8}, {Verb::Scalar, 2}, {Verb::Fill, 10},
+      {Verb::Kernel, 14}, {Verb::Commit, 4}, {Verb::Free, 10},  {Verb::Pause, 2},
   };
   static const Weighted shaped[] = {
-      {Verb::Tensor, 8}, {Verb::Pinned, 2}, {Verb::FromHost, 4}, {Verb::Shaped, 6},  {Verb::Resize, 5},
+      {Verb::Tensor, 8},        {Verb::Pinned, 2},      {Verb::FromHost, 4}, {Verb::Shaped, 6}, {Verb::Resize, 5},
       {Verb::ViewToDevice, 10}, {Verb::ViewToHost, 10}, {Verb::ToDevice, 3}, {Verb::ToHost, 2}, {Verb::Fill, 12},
-      {Verb::Blit, 3}, {Verb::Kernel, 10}, {Verb::Commit, 4}, {Verb::Wait, 1}, {Verb::EmptyCache, 1}, {Verb::Free, 8},
-      {Verb::Pause, 2},
+      {Verb::Blit, 3},          {Verb::Kernel, 10},     {Verb::Commit, 4},   {Verb::Wait, 1},   {Verb::EmptyCache, 1},
+      {Verb::Free, 8},          {Verb::Pause, 2},
   };
   const auto weight = [&without](const Weighted& entry) {
     return std::find(without.begin(), without.end(), entry.verb) == without.end() ? entry.weight : 0;
@@ -179,8 +179,11 @@ Trace generate(uint64_t seed, const Fixed& fixed) {
   Trace trace;
   trace.seed = seed;
   const uint64_t which = random.below(16);
-  const Kind kind = which < 1 ? Kind::Steady : which < 2 ? Kind::Served : which < 6 ? Kind::Limited
-                    : which < 7 ? Kind::Shaped : Kind::Free;
+  const Kind kind = which < 1   ? Kind::Steady
+                    : which < 2 ? Kind::Served
+                    : which < 6 ? Kind::Limited
+                    : which < 7 ? Kind::Shaped
+                                : Kind::Free;
   trace.settings = drawSettings(random, kind);
   for (const auto& [name, value] : fixed.settings) {
     trace.settings[name] = value;

@@ -195,6 +195,20 @@ std::string print(const Trace& trace) {
   return text.str();
 }
 
+namespace {
+
+// A line that may be anything, for a terminal.
+std::string shown(const std::string& line) {
+  constexpr size_t kMost = 80;
+  std::string text = line.substr(0, kMost);
+  for (char& letter : text) {
+    letter = letter < ' ' || letter > '~' ? '?' : letter;
+  }
+  return text;
+}
+
+} // namespace
+
 Trace parse(const std::string& text, std::string& error) {
   Trace trace;
   std::istringstream lines(text);
@@ -243,7 +257,7 @@ Trace parse(const std::string& text, std::string& error) {
       }
     }
     if (!good) {
-      error = "line " + std::to_string(number) + " is not understood: " + raw;
+      error = "line " + std::to_string(number) + " is not understood: " + shown(raw);
       return {};
     }
   }

@@ -40,18 +40,18 @@ enum class Verb {
 struct Operation {
   Verb verb;
   uint32_t slot = 0;
-  uint32_t other = 0;   // Blit, Kernel: the destination
-  uint64_t number = 0;  // bytes, how long, or what a choice is drawn from
+  uint32_t other = 0;  // Blit, Kernel: the destination
+  uint64_t number = 0; // bytes, how long, or what a choice is drawn from
 };
 
 struct Trace {
   uint64_t seed = 0;
   std::map<std::string, std::string> settings;
   std::vector<std::vector<Operation>> threads;
-  uint32_t rounds = 1;      // the operations of each thread are repeated so often; more than one: no growth is allowed
+  uint32_t rounds = 1;       // the operations of each thread are repeated so often; more than one: no growth is allowed
   bool waits = false;        // for the GPU after each round: then the CPU's memory must not grow either
   uint64_t refused_heap = 0; // the n-th new heap cannot be made; 0: all can
-  Policy policy;            // without its list
+  Policy policy;             // without its list
   std::vector<Decision> decisions;
 
   size_t operations() const;

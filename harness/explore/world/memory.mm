@@ -52,9 +52,9 @@ void expect(const uint8_t* memory, uint64_t bytes, uint8_t value, const char* wh
 
 at::Tensor hostTensor(uint64_t bytes, uint8_t value) {
   constexpr uint64_t kAlignment = 64;
-  auto* memory = new HostMemory{static_cast<uint8_t*>(aligned_alloc(
-                                    kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)),
-                                bytes, false, last_host_memory};
+  auto* memory = new HostMemory{
+      static_cast<uint8_t*>(aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)), bytes,
+      false, last_host_memory};
   memset(memory->bytes, value, bytes);
   last_host_memory = memory;
   return at::for_blob(memory->bytes, {(int64_t)bytes})

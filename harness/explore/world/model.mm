@@ -14,7 +14,7 @@ namespace {
 using simulated_metal::configuration;
 using simulated_metal::counters;
 
-constexpr uint32_t kSettledAfter = 4;  // rounds
+constexpr uint32_t kSettledAfter = 4; // rounds
 constexpr uint64_t kMostMoreBuffers = 6;
 
 template <typename... Values>

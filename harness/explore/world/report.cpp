@@ -31,7 +31,7 @@ void log(const char* format, ...) {
                         scheduler::threadName(scheduler::currentThread()));
   va_list arguments;
   va_start(arguments, format);
-  length += vsnprintf(at + length, 127, format, arguments) ;
+  length += vsnprintf(at + length, 127, format, arguments);
   va_end(arguments);
   if (length > 254) {
     length = 254;

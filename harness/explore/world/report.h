@@ -17,8 +17,8 @@ struct Report {
   char doing[kMostThreads][96] = {}; // what each thread does, for crashes
   uint64_t steps = 0;
   uint64_t operations = 0;
-  uint64_t out_of_memory = 0;  // operations that failed so, as they may under a limit
-  uint64_t fingerprint = 0;    // of the schedule and of what the allocator gave: the same in each replay
+  uint64_t out_of_memory = 0; // operations that failed so, as they may under a limit
+  uint64_t fingerprint = 0;   // of the schedule and of what the allocator gave: the same in each replay
   uint64_t decision_count = 0;
   Decision decisions[kMostKept];
   uint64_t log_size = 0; // 0 where nobody asked for a log

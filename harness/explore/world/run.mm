@@ -133,8 +133,7 @@ void run(const Trace& trace, Report* report, report::Detail detail) {
   Policy policy = trace.policy;
   policy.decisions = trace.decisions.data();
   policy.decision_count = trace.decisions.size();
-  scheduler::start(policy, kMostSteps,
-                   {report->decisions, kMostKept, &report->decision_count, &report->steps});
+  scheduler::start(policy, kMostSteps, {report->decisions, kMostKept, &report->decision_count, &report->steps});
   @autoreleasepool {
     touchEverything();
     refused_heap = trace.refused_heap;

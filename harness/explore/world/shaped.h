@@ -1,5 +1,5 @@
-// Tensors of all dtypes and shapes over a slot's memory: made, resized, and copied as views with offsets, gaps, casts and
-// lazy bits. What the CPU makes of the same copy is what must come out, byte for byte and gaps included.
+// Tensors of all dtypes and shapes over a slot's memory: made, resized, and copied as views with offsets, gaps, casts
+// and lazy bits. What the CPU makes of the same copy is what must come out, byte for byte and gaps included.
 #pragma once
 #include "memory.h"
 

@@ -18,7 +18,7 @@ using at::mps::getDefaultMPSStream;
 using at::mps::getIMPSAllocator;
 using at::mps::SyncType;
 
-constexpr uint64_t kMostCopied = 2 << 20;  // larger memory is only touched by kernels
+constexpr uint64_t kMostCopied = 2 << 20; // larger memory is only touched by kernels
 constexpr uint64_t kMostFromHost = 256 << 10;
 constexpr uint64_t kMostShaped = 16 << 10;
 
@@ -361,9 +361,8 @@ class Worker {
       const uint32_t slot = operation.slot;
       graph->_function = [=] {
         expect(read, read_bytes, read_value, "a kernel", slot);
-        atSomeBytes(written_bytes, [&](uint64_t offset, uint64_t length) {
-          write(written + offset, length, written_value);
-        });
+        atSomeBytes(written_bytes,
+                    [&](uint64_t offset, uint64_t length) { write(written + offset, length, written_value); });
       };
       getDefaultMPSStream()->executeMPSGraph(graph, nil, nil, SyncType::COMMIT_ADAPTIVE);
       if (writes) {
