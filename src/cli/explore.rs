@@ -19,7 +19,8 @@ use std::time::Duration;
 /// Try many schedules of threads and GPU on the tree's own sources
 ///
 /// A seed decides all: a random program of up to four threads, when each command buffer starts, completes and lets go,
-/// where threads switch, which allocations fail, and what is assumed about Metal. The books, the bytes, the locks and what
+/// where threads switch, which allocations fail, and what is assumed about Metal. One seed in twelve is a run of a scenario that
+/// the patches promise to mend, under settings that it draws. The books, the bytes, the locks and what
 /// is left are checked throughout. A seed that fails is run again exactly, made small, and printed as a program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -68,7 +69,8 @@ pub(super) struct Arguments {
     /// A setting of the simulated device for all seeds, key=value; may be repeated [default: drawn]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Operations that no thread does, so that a fault of theirs does not hide others (from-host-async,pinned,…)
+    /// Operations that no thread does, so that a fault of theirs does not hide others (from-host-async,pinned,…); `cases`
+    /// leaves out the seeds that stand for a scenario which the patches promise to mend
     #[arg(long, value_name = "OPERATIONS")]
     without: Option<String>,
     /// With a sanitizer: its findings are violations, and seeds take ten times as long
@@ -162,7 +164,10 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
     let built = explore::build(sources, &torch, flavour, &name, &*progress)?;
     let what = what(&own);
     progress.stage(&format!("explore {name}"));
-    let options = options(&own, settings);
+    let options = Options {
+        cases: cases(&own, &sides)?,
+        ..options(&own, settings)
+    };
     let explored = explore::run(&built.program, &what, &options, &*progress)?;
     drop(progress);
     let exit = exit_of(&explored);
@@ -220,6 +225,14 @@ fn what(own: &Arguments) -> What {
     }
 }
 
+/// What the patches promise holds for them alone.
+fn cases(own: &Arguments, sides: &Arms) -> Result<Vec<String>, Failure> {
+    if own.arm == Arm::Stock {
+        return Ok(Vec::new());
+    }
+    Ok(explore::cases(&sides.promises)?)
+}
+
 fn options(own: &Arguments, settings: BTreeMap<String, String>) -> Options {
     Options {
         threads: own.threads,
@@ -234,7 +247,7 @@ fn options(own: &Arguments, settings: BTreeMap<String, String>) -> Options {
             Shrink::First
         },
         limit_ms: own.sanitizer.map(|_| 120_000),
-        environment: Vec::new(),
+        ..Options::default()
     }
 }
 

@@ -14,13 +14,15 @@ pub enum Sources<'a> {
     Patches(&'a Path),
 }
 
-/// The command, but for the tree and the seed.
+/// The command, but for the tree and the seed. A stage of `verify` has no cases: their scenarios are stages of their own.
 #[must_use]
 pub fn again(sources: Sources<'_>, flavour: Flavour) -> String {
     let sources = match sources {
         Sources::Stock => "--arm stock".to_owned(),
-        Sources::Series => "--arm series".to_owned(),
-        Sources::Patches(folder) => format!("--patches-from {}", share::worded(folder)),
+        Sources::Series => "--arm series --without cases".to_owned(),
+        Sources::Patches(folder) => {
+            format!("--patches-from {} --without cases", share::worded(folder))
+        }
     };
     let sanitizer = match flavour {
         Flavour::Plain => "",
@@ -42,7 +44,7 @@ mod tests {
         );
         assert_eq!(
             again(Sources::Patches(Path::new("/nowhere/x")), Flavour::Thread),
-            "umpatch explore --patches-from /nowhere/x --sanitizer tsan"
+            "umpatch explore --patches-from /nowhere/x --without cases --sanitizer tsan"
         );
     }
 }

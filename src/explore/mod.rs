@@ -1,10 +1,12 @@
 //! The schedule explorer: builds it from an arm's own sources, runs seeds, and gathers what they found.
 mod again;
+mod cases;
 mod error;
 mod event;
 mod run;
 
 pub use again::{Sources, again};
+pub use cases::cases;
 pub use error::ExploreError;
 pub use event::{Counts, Violation};
 pub use run::{Explored, What, run, sanitizer_environment};
@@ -24,7 +26,9 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Settings of the simulated device that are not drawn.
     pub settings: BTreeMap<String, String>,
-    /// Operations that no thread does, separated by commas.
+    /// Scenarios of the native driver that some seeds stand for: what the patches promise.
+    pub cases: Vec<String>,
+    /// Operations that no thread does, separated by commas; `cases` leaves those out.
     pub without: Option<String>,
     /// Runs at a time.
     pub jobs: Option<u32>,

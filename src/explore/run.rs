@@ -126,6 +126,8 @@ fn arguments(what: &What, options: &Options) -> Vec<String> {
         What::Trace(path) => option("--trace", Some(path.display().to_string())),
     }
     option("--threads", options.threads.map(|n| n.to_string()));
+    let cases = (!options.cases.is_empty()).then(|| options.cases.join(","));
+    option("--cases", cases);
     option("--without", options.without.clone());
     option("--jobs", options.jobs.map(|n| n.to_string()));
     option("--stop-after", options.stop_after.map(|n| n.to_string()));

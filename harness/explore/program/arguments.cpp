@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <algorithm>
+#include "../../metal/driver/scenario.h"
 #include "../trace/trace.h"
 #include "zygote.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int kUsage = 2;
 constexpr const char* kScenario = "schedules";
+constexpr const char* kCases = "cases"; // among the operations that are left out
 constexpr uint64_t kScenarioSeeds = 2500;
 
 uint64_t number(const std::string& option, const char* text) {
@@ -25,16 +27,26 @@ uint64_t number(const std::string& option, const char* text) {
   return value;
 }
 
-// Verbs, separated by commas.
-void addWithout(const std::string& words, std::vector<Verb>& without) {
+std::vector<std::string> split(const std::string& words) {
+  std::vector<std::string> all;
   for (size_t at = 0; at <= words.size();) {
     const size_t comma = std::min(words.find(',', at), words.size());
-    Verb verb{};
-    if (!verbOf(words.substr(at, comma - at), verb)) {
-      usage("'" + words.substr(at, comma - at) + "' is not an operation");
-    }
-    without.push_back(verb);
+    all.push_back(words.substr(at, comma - at));
     at = comma + 1;
+  }
+  return all;
+}
+
+// Scenarios that a process by itself can judge, and that the schedule has no part in.
+void addCases(const std::string& names, std::vector<std::string>& cases) {
+  for (const std::string& name : split(names)) {
+    const umpatch::Scenario* scenario = umpatch::Scenarios::find(name);
+    if (!scenario) {
+      usage("no scenario '" + name + "'");
+    }
+    if (scenario->role == umpatch::Scenario::Role::Comparison) {
+      cases.push_back(name);
+    }
   }
 }
 
@@ -51,7 +63,7 @@ void usage(const std::string& problem) {
   fprintf(stderr,
           "explorer: %s\n"
           "usage: explorer [--seeds N] [--first SEED] [--time SECONDS] [--jobs N] [--threads N] [--set NAME=VALUE]...\n"
-          "                [--without VERB,VERB...]\n"
+          "                [--cases SCENARIO,SCENARIO...] [--without VERB,VERB...]\n"
           "                [--stop-after VIOLATIONS] [--no-shrink] [--shrink-runs N] [--limit-ms N] [--keep FOLDER] "
           "[--each]\n"
           "       explorer --seed SEED [the same]      one seed, exactly as before\n"
@@ -66,6 +78,7 @@ void usage(const std::string& problem) {
 Arguments parseArguments(int count, char** values) {
   Arguments arguments;
   bool steps_given = false;
+  bool without_cases = false;
   for (int i = 1; i < count; i++) {
     const std::string option = values[i];
     if (option == "--each") {
@@ -98,7 +111,18 @@ Arguments parseArguments(int count, char** values) {
         usage("--threads takes 1 to " + std::to_string(kMostWorkers));
       }
     } else if (option == "--without") {
-      addWithout(value, arguments.fixed.without);
+      for (const std::string& word : split(value)) {
+        Verb verb{};
+        if (word == kCases) {
+          without_cases = true;
+        } else if (verbOf(word, verb)) {
+          arguments.fixed.without.push_back(verb);
+        } else {
+          usage("'" + word + "' is not an operation");
+        }
+      }
+    } else if (option == "--cases") {
+      addCases(value, arguments.fixed.cases);
     } else if (option == "--scenario") {
       if (std::string(value) != kScenario) {
         usage("no scenario '" + std::string(value) + "'");
@@ -131,6 +155,9 @@ Arguments parseArguments(int count, char** values) {
     } else {
       usage("'" + option + "' is not an option");
     }
+  }
+  if (without_cases) {
+    arguments.fixed.cases.clear();
   }
   if (arguments.is_scenario) {
     // each pair of a comparison has seeds of its own, and runs them all: what one arm has and the other has not is told

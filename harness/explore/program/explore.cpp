@@ -7,6 +7,7 @@
 #include <sstream>
 #include "../../metal/driver/json.h"
 #include "../../metal/driver/output.h"
+#include "../../metal/driver/scenario.h"
 #include "scenario.h"
 #include "shrink.h"
 
@@ -110,6 +111,10 @@ class Exploration {
     }
     for (const auto& [name, value] : trace.settings) {
       expectSetting(name, value);
+    }
+    const std::string& scenario = trace.scenario_case.scenario;
+    if (!scenario.empty() && !umpatch::Scenarios::find(scenario)) {
+      usage(arguments_.trace + ": no scenario '" + scenario + "'");
     }
     for (const auto& [name, value] : arguments_.fixed.settings) {
       trace.settings[name] = value;

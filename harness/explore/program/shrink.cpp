@@ -14,6 +14,12 @@ class Shrinker {
 
   Shrunk run(uint64_t fingerprint) {
     best_.replays = fails(best_.trace) && zygote_.report().fingerprint == fingerprint;
+    if (best_.trace.scenario_case.steps) {
+      fewerSteps();
+      dropSettings();
+      keepLog();
+      return std::move(best_);
+    }
     for (size_t before = SIZE_MAX; before > best_.trace.operations();) {
       before = best_.trace.operations();
       dropThreads();
@@ -114,6 +120,14 @@ class Shrinker {
         operations.erase(operations.begin() + (long)first, operations.begin() + (long)(first + count));
         return accept(std::move(candidate));
       });
+    }
+  }
+
+  void fewerSteps() {
+    for (uint64_t steps = 1; steps < best_.trace.scenario_case.steps; steps++) {
+      Trace candidate = best_.trace;
+      candidate.scenario_case.steps = steps;
+      accept(std::move(candidate));
     }
   }
 

@@ -1,10 +1,15 @@
 // What a seed stands for: its settings, its operations and its schedule, each drawn from a stream of its own.
+#include <simulated_metal/control.h>
 #include <algorithm>
+#include "../../metal/driver/scenario.h"
 #include "random.h"
 #include "trace.h"
 
 namespace explore {
 namespace {
+
+constexpr uint64_t kOneCaseIn = 12;
+constexpr uint64_t kMostStepsOfCase = 3;
 
 // What kind of program it is: how memory is limited decides what else makes sense.
 // Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round. Shaped
@@ -172,9 +177,38 @@ Policy drawPolicy(Random& random) {
   return policy;
 }
 
+// Half of the cases run under the settings that the scenario itself runs under, the others with some of what is assumed
+// about Metal changed.
+Trace drawCase(Random& random, uint64_t seed, const Fixed& fixed) {
+  Trace trace;
+  trace.seed = seed;
+  const std::string& name = fixed.cases[random.below(fixed.cases.size())];
+  trace.scenario_case = {name, 1 + random.below(1 << 20), 1 + random.below(kMostStepsOfCase)};
+  const umpatch::Scenario& scenario = *umpatch::Scenarios::find(name);
+  const bool varies = random.oneIn(2);
+  for (const auto& setting : simulated_metal::settings()) {
+    const bool drawn = !setting.alternatives.empty() && varies && random.oneIn(4);
+    if (drawn && !scenario.settings.count(setting.name)) {
+      trace.settings[setting.name] = setting.alternatives[random.below(setting.alternatives.size())];
+    }
+  }
+  for (const auto& [setting, value] : fixed.settings) {
+    trace.settings[setting] = value;
+  }
+  trace.threads.resize(1);
+  return trace;
+}
+
 } // namespace
 
 Trace generate(uint64_t seed, const Fixed& fixed) {
+  if (!fixed.cases.empty()) {
+    // a stream of its own: the other seeds stand for the same with cases and without
+    Random random(seed * 0x9e3779b97f4a7c15ull + 3);
+    if (random.oneIn(kOneCaseIn)) {
+      return drawCase(random, seed, fixed);
+    }
+  }
   Random random(seed * 0x2545f4914f6cdd1dull + 1);
   Trace trace;
   trace.seed = seed;

@@ -179,6 +179,11 @@ std::string print(const Trace& trace) {
   for (const auto& [name, value] : trace.settings) {
     text << "set " << name << '=' << value << '\n';
   }
+  if (!trace.scenario_case.scenario.empty()) {
+    const Case& own = trace.scenario_case;
+    text << "case " << own.scenario << ' ' << own.seed << ' ' << own.steps << '\n';
+    return text.str();
+  }
   if (trace.rounds != 1) {
     text << "rounds " << trace.rounds << (trace.waits ? " wait" : "") << '\n';
   }
@@ -238,6 +243,10 @@ Trace parse(const std::string& text, std::string& error) {
       good = bool(line >> trace.rounds) && trace.rounds >= 1;
       std::string word;
       trace.waits = bool(line >> word) && word == "wait";
+    } else if (first == "case") {
+      Case& own = trace.scenario_case;
+      good = bool(line >> own.scenario >> own.seed >> own.steps) && own.steps >= 1;
+      trace.threads.resize(1);
     } else if (first == "refuse-heap") {
       good = bool(line >> trace.refused_heap);
     } else if (first == "thread") {

@@ -44,8 +44,16 @@ struct Operation {
   uint64_t number = 0; // bytes, how long, or what a choice is drawn from
 };
 
+// One run of a scenario of the native driver, instead of operations.
+struct Case {
+  std::string scenario; // empty: none
+  uint64_t seed = 0;
+  uint64_t steps = 0;
+};
+
 struct Trace {
   uint64_t seed = 0;
+  Case scenario_case;
   std::map<std::string, std::string> settings;
   std::vector<std::vector<Operation>> threads;
   uint32_t rounds = 1;       // the operations of each thread are repeated so often; more than one: no growth is allowed
@@ -79,8 +87,9 @@ Trace parse(const std::string& text, std::string& error);
 // What is not left to the seed.
 struct Fixed {
   std::map<std::string, std::string> settings;
-  uint32_t workers = 0;      // 0: drawn
-  std::vector<Verb> without; // what no thread does
+  uint32_t workers = 0;           // 0: drawn
+  std::vector<Verb> without;      // what no thread does
+  std::vector<std::string> cases; // scenarios that some seeds stand for; none: all seeds stand for operations
 };
 
 // What a seed stands for.

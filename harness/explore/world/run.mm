@@ -10,6 +10,7 @@
 #include "../../metal/audit/allocator_audit.h"
 #include "../scheduler/threads.h"
 #include "model.h"
+#include "scenario_case.h"
 #include "worker.h"
 
 extern "C" BOOL GSRegisterCurrentThread(void);
@@ -129,11 +130,19 @@ void warmUp() {
 void run(const Trace& trace, Report* report, report::Detail detail) {
   report::begin(report, detail);
   setHooks();
-  applySettings(trace);
+  const bool is_case = !trace.scenario_case.scenario.empty();
+  if (!is_case) {
+    applySettings(trace);
+  }
   Policy policy = trace.policy;
   policy.decisions = trace.decisions.data();
   policy.decision_count = trace.decisions.size();
   scheduler::start(policy, kMostSteps, {report->decisions, kMostKept, &report->decision_count, &report->steps});
+  if (is_case) {
+    runCase(trace);
+    report::mix(scheduler::steps());
+    report::clean();
+  }
   @autoreleasepool {
     touchEverything();
     refused_heap = trace.refused_heap;

@@ -9,33 +9,13 @@
 #include "output.h"
 #include "serve.h"
 #include "session.h"
+#include "settings.h"
 #include "watchdog.h"
 
 namespace umpatch {
 namespace {
 
 constexpr int kUsageError = 2;
-
-// Settings of the driver, besides those of the simulated device and of each scenario.
-const std::map<std::string, std::string>& driverSettings() {
-  static const std::map<std::string, std::string> settings{
-      {"low_watermark", "default"},  // PYTORCH_MPS_LOW_WATERMARK_RATIO
-      {"high_watermark", "default"}, // PYTORCH_MPS_HIGH_WATERMARK_RATIO
-      {"cpu_us_per_operation", "5"}, // virtual time between two operations of the CPU
-      {"watchdog_ms", "10000"},      // real time without progress that counts as a deadlock
-  };
-  return settings;
-}
-
-// How the driver changes the device's defaults: everything late, and the same in every run.
-const std::map<std::string, std::string>& deviceDefaults() {
-  static const std::map<std::string, std::string> settings{
-      {"clock", "virtual"},         {"mode", "asynchronous"},
-      {"validation", "skip"},       {"gpu_us_per_command_buffer", "100"},
-      {"gpu_us_per_command", "10"},
-  };
-  return settings;
-}
 
 struct Arguments {
   bool list = false;
@@ -63,17 +43,6 @@ uint64_t parseNumber(const std::string& option, const char* text) {
     usage(option + " needs a number, not '" + text + "'");
   }
   return value;
-}
-
-// What a scenario assumes about Metal by itself: under another assumption it would be another scenario.
-std::vector<std::string> fixedBy(const Scenario& scenario) {
-  std::vector<std::string> names;
-  for (const auto& setting : simulated_metal::settings()) {
-    if (!setting.alternatives.empty() && scenario.settings.count(setting.name)) {
-      names.push_back(setting.name);
-    }
-  }
-  return names;
 }
 
 void listScenarios() {
@@ -138,42 +107,6 @@ Arguments parse(int count, char** values) {
   return arguments;
 }
 
-const Scenario& find(const std::string& id) {
-  for (const auto& scenario : Scenarios::all()) {
-    if (id == scenario.id) {
-      return scenario;
-    }
-  }
-  usage("no scenario '" + id + "'; --list names them all");
-}
-
-// Applies what concerns the device, and returns the rest: the driver's and the scenario's own.
-std::map<std::string, std::string> applySettings(const Scenario& scenario, const Arguments& arguments) {
-  auto own = driverSettings();
-  auto apply = [&](const std::map<std::string, std::string>& settings, bool may_add) {
-    for (const auto& [name, value] : settings) {
-      if (simulated_metal::set_setting(name, value)) {
-        continue;
-      }
-      if (!may_add && !own.count(name)) {
-        usage("'" + name + "=" + value + "' is no setting of this scenario, or not a value of it");
-      }
-      own[name] = value;
-    }
-  };
-  apply(deviceDefaults(), false);
-  apply(scenario.settings, true);
-  apply(arguments.settings, false);
-  const auto watermark = [&](const char* setting, const char* variable) {
-    if (own.at(setting) != "default") {
-      setenv(variable, own.at(setting).c_str(), 1);
-    }
-  };
-  watermark("high_watermark", "PYTORCH_MPS_HIGH_WATERMARK_RATIO");
-  watermark("low_watermark", "PYTORCH_MPS_LOW_WATERMARK_RATIO");
-  return own;
-}
-
 int run(int count, char** values) {
   const Arguments arguments = parse(count, values);
   if (arguments.list) {
@@ -183,8 +116,16 @@ int run(int count, char** values) {
   if (arguments.scenario.empty()) {
     usage("--scenario is missing");
   }
-  const Scenario& scenario = find(arguments.scenario);
-  auto settings = applySettings(scenario, arguments);
+  const Scenario* found = Scenarios::find(arguments.scenario);
+  if (!found) {
+    usage("no scenario '" + arguments.scenario + "'; --list names them all");
+  }
+  const Scenario& scenario = *found;
+  std::string refused;
+  auto settings = applySettings(scenario, arguments.settings, refused);
+  if (!refused.empty()) {
+    usage("'" + refused + "' is no setting of this scenario, or not a value of it");
+  }
   if (scenario.role == Scenario::Role::Cost) {
     startInstructionCounter();
   }
@@ -202,15 +143,6 @@ int run(int count, char** values) {
 }
 
 } // namespace
-
-std::vector<Scenario>& Scenarios::all() {
-  static auto* all = new std::vector<Scenario>;
-  return *all;
-}
-
-Scenarios::Scenarios(std::vector<Scenario> scenarios) {
-  all().insert(all().end(), scenarios.begin(), scenarios.end());
-}
 
 } // namespace umpatch
 

@@ -35,6 +35,8 @@ struct Scenario {
 class Scenarios {
  public:
   static std::vector<Scenario>& all();
+  // Null when there is none of that name.
+  static const Scenario* find(const std::string& id);
   explicit Scenarios(std::vector<Scenario> scenarios);
 };
 

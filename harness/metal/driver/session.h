@@ -10,6 +10,8 @@ namespace umpatch {
 
 enum class Fault { Corruption, Hazard, Accounting, Deadlock, OutOfMemory, WrongData, UnexpectedError, State };
 
+const char* nameOf(Fault kind);
+
 // Host-to-device copies that could have been a memcpy: contiguous, same dtype, into unified memory.
 struct CopyCounts {
   uint64_t eligible = 0;
@@ -73,7 +75,9 @@ class Session {
   // A scenario's own counter, reported with the others.
   void count(const std::string& name, uint64_t value);
 
-  // Runs the scenario and reports; returns the process's exit status.
+  // Runs the scenario, lets everything end, and says how it went.
+  const char* perform();
+  // The same with all that is written about it; returns the process's exit status.
   int run();
   // From another thread, when nothing moves any more: reports a deadlock and ends the process.
   [[noreturn]] void giveUp(const std::string& why);
@@ -114,6 +118,8 @@ class Session {
   void settleAndMeasureResidual();
   void end(const char* outcome);
 };
+
+uint64_t nanoseconds();
 
 // The bytes behind an allocation as the GPU sees them.
 uint8_t* bytesOf(const c10::DataPtr& pointer);

@@ -6,6 +6,7 @@ use super::seeds::{self, Seeds};
 use super::subject::{Numbered, Subject, write};
 use super::{Finders, Wanted};
 use crate::build::{self, Flavour};
+use crate::explore;
 use crate::compare::{self, judge_pairs};
 use crate::error::Failure;
 use crate::mutate::score::{Fate, Means};
@@ -201,7 +202,12 @@ impl<'a> Court<'a> {
             request,
             trust: from.trust(),
             finders: wanted.finders,
-            seeds: Seeds::new(subject.explorer.clone(), wanted.seeds, &folder),
+            seeds: Seeds::new(
+                subject.explorer.clone(),
+                wanted.seeds,
+                explore::cases(&from.sides.promises)?,
+                &folder,
+            ),
             bench,
             scenarios,
             folder,

@@ -14,6 +14,7 @@ pub(super) const ID: &str = "schedules";
 pub(super) struct Seeds {
     program: PathBuf,
     count: u64,
+    cases: Vec<String>,
     /// Where the marks of what was reached go.
     marks: PathBuf,
     /// The numbers of the mutants whose places the seeds come to.
@@ -30,10 +31,11 @@ pub(super) struct Found {
 }
 
 impl Seeds {
-    pub fn new(program: PathBuf, count: u64, folder: &Path) -> Self {
+    pub fn new(program: PathBuf, count: u64, cases: Vec<String>, folder: &Path) -> Self {
         Self {
             program,
             count,
+            cases,
             marks: folder.join("seeds.reached"),
             reached: BTreeSet::new(),
         }
@@ -99,6 +101,7 @@ impl Seeds {
         let options = Options {
             jobs: Some(u32::try_from(jobs.max(1)).unwrap_or(1)),
             stop_after: Some(1),
+            cases: self.cases.clone(),
             shrink: Shrink::Never,
             environment: vec![(variable.0.to_owned(), variable.1)],
             ..Options::default()

@@ -241,7 +241,7 @@ void freeInactive(Session& session, size_t bytes) {
 
 void routing(Session& session) {
   while (session.step() < session.steps()) {
-    for (const size_t bytes : {4096 * (1 + session.random()() % 64), kMiB + 4096 * (session.random()() % 64)}) {
+    for (const size_t bytes : {4096 * (1 + session.random()() % 64), kMiB + 4096 * (1 + session.random()() % 63)}) {
       for (const bool first_are_busy : {false, true}) {
         idleAmongBusy(session, bytes, first_are_busy, false);
         idleAmongBusy(session, bytes, first_are_busy, true);
