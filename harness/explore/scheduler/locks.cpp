@@ -131,6 +131,11 @@ bool isLocked(const void* mutex) {
   return findHeld(mutex) != nullptr;
 }
 
+bool holds(const void* mutex) {
+  const Held* found = findHeld(mutex);
+  return found && found->owner == indexOf(current());
+}
+
 void nameMutex(const void* mutex, const char* name) {
   if (name_count < kMostNames) {
     names[name_count++] = {mutex, name};

@@ -56,6 +56,8 @@ int threadCount();
 uint64_t steps();
 // True while some thread holds this mutex.
 bool isLocked(const void* mutex);
+// True while the calling thread does.
+bool holds(const void* mutex);
 // A name for a mutex, for people.
 void nameMutex(const void* mutex, const char* name);
 

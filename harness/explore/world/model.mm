@@ -6,6 +6,7 @@
 #include "../../metal/audit/allocator_audit.h"
 #include "../scheduler/scheduler.h"
 #include "../trace/trace.h"
+#include "ledger.h"
 #include "report.h"
 
 namespace explore {
@@ -84,6 +85,10 @@ void checkNothingLeft() {
   if (held.blocks || current || driver) {
     violated("left-over", "all was freed and the cache emptied: %llu buffers, %llu bytes current, %llu bytes driver",
              (unsigned long long)held.blocks, (unsigned long long)current, (unsigned long long)driver);
+  }
+  if (const uint64_t live = ledger::live()) {
+    violated("left-over", "all was freed and the cache emptied: %llu descriptions of heaps or buffers were not deleted",
+             (unsigned long long)live);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include "../../metal/audit/allocator_audit.h"
 #include "../scheduler/threads.h"
+#include "ledger.h"
 #include "model.h"
 #include "scenario_case.h"
 #include "worker.h"
@@ -21,6 +22,13 @@ namespace {
 constexpr uint64_t kMostSteps = 1000000;
 uint64_t heaps_made = 0;
 uint64_t refused_heap = 0;
+
+// Where the heaps are in the allocator's sets decides what happens next: no look at them without its mutex.
+void lookAtHeap() {
+  if (!scheduler::holds(umpatch::audit::mutex())) {
+    report::violation("unlocked", "a heap's room is asked for, or taken, without the allocator's mutex");
+  }
+}
 
 bool refuse(uint64_t) {
   return ++heaps_made == refused_heap;
@@ -41,6 +49,7 @@ void setHooks() {
   auto& hooks = simulated_metal::hooks::all();
   hooks.step = scheduler::step;
   hooks.thread = scheduler::nameThread;
+  hooks.heap = lookAtHeap;
   hooks.refuse_heap = refuse;
   hooks.owns = scheduler::owns;
   hooks.gives_up = scheduler::givesUp;
@@ -145,6 +154,7 @@ void run(const Trace& trace, Report* report, report::Detail detail) {
   }
   @autoreleasepool {
     touchEverything();
+    ledger::begin();
     refused_heap = trace.refused_heap;
     const uint32_t workers = (uint32_t)trace.threads.size();
     World world{trace, std::vector<Slot>(workers * kSlotsOfThread), workers, mayRunOut(trace)};

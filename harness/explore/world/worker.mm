@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include "../scheduler/sanitizers.h"
+#include "ledger.h"
 #include "model.h"
 #include "report.h"
 #include "shaped.h"
@@ -375,6 +376,7 @@ class Worker {
     auto* allocator = getIMPSAllocator(/*sharedAllocator=*/true);
     const void* pointers[] = {slot.pointer.get()};
     const void* const* list = pointers;
+    const ledger::Aside events;
     dispatch_sync(getDefaultMPSStream()->queue(), ^() {
       allocator->recordEvents(c10::ArrayRef<const void*>(list, 1));
     });

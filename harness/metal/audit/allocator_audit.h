@@ -1,5 +1,6 @@
 // Looks into the tree's own allocator: what it holds, and whether its books agree with each other.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,6 +39,13 @@ struct Block {
   uint64_t references = 0;
 };
 Block describe(const void* pointer);
+
+// Bytes of the objects that describe a heap and a buffer.
+struct DescriptionSizes {
+  size_t heap;
+  size_t buffer;
+};
+DescriptionSizes descriptionSizes();
 
 // Where the allocator's mutex is.
 const void* mutex();

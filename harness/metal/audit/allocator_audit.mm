@@ -302,6 +302,10 @@ Block describe(const void* pointer) {
   return {true, found->in_use, bool(found->heap->pool->usage & UsageFlags::SHARED), found->size, found->retainCount()};
 }
 
+DescriptionSizes descriptionSizes() {
+  return {sizeof(HeapBlock), sizeof(BufferBlock)};
+}
+
 const void* mutex() {
   return &at::mps::_getAllocImpl().m_mutex;
 }

@@ -6,6 +6,7 @@
 #import "buffer.h"
 #import "counters.h"
 #include "access_guard.h"
+#include <simulated_metal/hooks.h>
 #include <cstdio>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -103,6 +104,7 @@ uint8_t* map(NSUInteger size, int file) {
 }
 
 - (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment {
+  hooks::heap();
   std::lock_guard<std::mutex> lock(*_mutex);
   NSUInteger largest = 0;
   for (const auto& [offset, length] : *_freeRanges) {
@@ -116,6 +118,7 @@ uint8_t* map(NSUInteger size, int file) {
 }
 
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+  hooks::heap();
   const NSUInteger need = rounded(length);
   NSUInteger offset = NSNotFound;
   {

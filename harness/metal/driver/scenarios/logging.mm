@@ -118,6 +118,45 @@ void copiesLogged(Session& session) {
   }
 }
 
+// How often each buffer that is recycled was used.
+std::string usesIn(const std::string& text) {
+  std::string uses;
+  for (size_t at = text.find("use#: "); at != std::string::npos; at = text.find("use#: ", at + 1)) {
+    uses += (uses.empty() ? "" : "; ") + text.substr(at, text.find(',', at) - at);
+  }
+  return uses;
+}
+
+// A buffer is used by a tensor, by a copy and by a tensor again.
+void recyclingLogged(Session& session) {
+  // read when the allocator is first used
+  setenv("PYTORCH_DEBUG_MPS_ALLOCATOR", "4", 1);
+  constexpr size_t kBytes = 1 << 16;
+  while (session.step() < session.steps()) {
+    session.synchronize(SyncType::COMMIT_AND_WAIT);
+    session.pass(1000);
+    session.tensors()->emptyCache();
+    const Tensor target = emptyBytes(kBytes, at::kMPS);
+    const Tensor view = target.slice(0, 1);
+    emptyBytes(kBytes, at::kMPS);
+    session.operation({}, {bufferOf(target)});
+    std::string uses;
+    {
+      Caught caught;
+      Tensor(target).copy_(filledOnHost(kBytes, 1));
+      session.synchronize(SyncType::COMMIT_AND_WAIT);
+      session.pass(1000);
+      emptyBytes(kBytes, at::kMPS);
+      uses = usesIn(caught.text());
+    }
+    if (uses != "use#: 2; use#: 3") {
+      session.fault(Fault::State, "a buffer that a tensor, a copy and a tensor use is logged with \"" + uses + "\"");
+    }
+    session.pass();
+    session.endStep();
+  }
+}
+
 // The end of each line that says what is left.
 std::string leftIn(const std::string& text) {
   std::string lines;
@@ -180,6 +219,16 @@ const Scenarios added({
      true,
      Settings{},
      copiesLogged},
+    {"recycling-logged",
+     "how often a buffer is logged to be used",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     3,
+     20,
+     true,
+     Settings{},
+     recyclingLogged},
     {"empty-cache-logged",
      "what the allocator logs when its cache was emptied",
      "ours",

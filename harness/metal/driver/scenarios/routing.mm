@@ -192,6 +192,34 @@ void encodedAfterFree(Session& session, size_t bytes) {
            "the CPU takes the idle one of those that were idle when they were freed");
 }
 
+// With many busy buffers in the cache an allocation asks for the retain counts of a few of them only.
+void looksAtFew(Session& session, size_t bytes, bool busy_when_freed) {
+  settle(session);
+  constexpr size_t kAll = 200;
+  constexpr uint64_t kFew = 16;
+  Buffers buffers = allocate(session, kAll, bytes);
+  Buffers last = allocate(session, 1, bytes);
+  const Identities all = identitiesOf(buffers, 0, kAll);
+  if (busy_when_freed) {
+    use(session, all);
+    session.release(last.front()); // an idle one, which the CPU is to find
+  }
+  release(session, buffers);
+  if (!busy_when_freed) {
+    use(session, all);
+  }
+  for (const Writer writer : {Writer::Gpu, Writer::Cpu}) {
+    const uint64_t before = simulated_metal::counters().retain_counts;
+    buffers.push_back(session.allocate(writer == Writer::Cpu ? session.pinned() : session.tensors(), bytes));
+    const uint64_t looks = simulated_metal::counters().retain_counts - before;
+    if (looks > kFew) {
+      session.fault(Fault::State, std::string("an allocation for the ") + (writer == Writer::Cpu ? "CPU" : "GPU") +
+                                      " asks for " + std::to_string(looks) + " retain counts with " +
+                                      std::to_string(kAll) + " busy buffers in the cache");
+    }
+  }
+}
+
 // The GPU takes what fits best, idle or not; of two that fit equally well, the one that it uses already.
 void bestFit(Session& session, size_t bytes, size_t idle_bytes, size_t busy_bytes) {
   settle(session);
@@ -252,6 +280,8 @@ void routing(Session& session) {
       idleBehindBusy(session, bytes, 7);
       copyBehindBusy(session, bytes);
       encodedAfterFree(session, bytes);
+      looksAtFew(session, 4096, true);
+      looksAtFew(session, 4096, false);
       bestFit(session, bytes, bytes, bytes);
       bestFit(session, bytes, bytes + bytes / 4, bytes + bytes / 2);
       bestFit(session, bytes, bytes + bytes / 2, bytes + bytes / 4);

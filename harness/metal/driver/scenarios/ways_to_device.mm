@@ -2,6 +2,7 @@
 // Each case is one that the contents cannot tell apart. What is expected is what can be had on unified memory; stock
 // does not.
 #include <c10/core/impl/PyInterpreter.h>
+#include <algorithm>
 #include "../copy_way.h"
 
 namespace umpatch {
@@ -136,6 +137,24 @@ void growth(Session& session, size_t bytes, uint64_t most) {
   expectValue(session, target, kNew, "the last of many copies");
 }
 
+// A buffer that was made for a copy is as large as any other of its size: it is used again.
+void madeForCopy(Session& session, size_t bytes) {
+  settle(session);
+  const Tensor target = emptyBytes(bytes, at::kMPS);
+  const Tensor view = target.slice(0, 1);
+  fillLate(session, target, kOld);
+  const Tensor host = filledOnHost(bytes, kNew);
+  copyBy(session, "into a tensor that the GPU uses", {.commits = 1, .blits = 1, .heap_buffers = 1},
+         [&] { Tensor(target).copy_(host, true); });
+  expectValue(session, target, kNew, "a copy by a new buffer");
+  session.pass(1000);
+  const uint64_t before = simulated_metal::counters().heap_buffers_created;
+  const Tensor again = emptyBytes(bytes, at::kMPS);
+  if (simulated_metal::counters().heap_buffers_created != before) {
+    session.fault(Fault::State, "the buffer that was made for a copy does not fit an allocation of the same size");
+  }
+}
+
 // The only heap is full, and a new one for a copy would be too much.
 void toFullHeap(Session& session) {
   settle(session);
@@ -152,7 +171,8 @@ void toFullHeap(Session& session) {
   expectValue(session, all[0], kNew, "a copy with a full heap");
 }
 
-// Above the low watermark a pool of large buffers does not grow for a copy; one of small buffers may.
+// Above the low watermark a pool of large buffers does not grow for a copy, 1 MiB below it it may; one of small
+// buffers always may.
 void underPressure(Session& session) {
   while (session.step() < session.steps()) {
     for (const size_t bytes : {kMiB / 2, 2 * kMiB}) {
@@ -162,8 +182,8 @@ void underPressure(Session& session) {
       const Tensor view = target.slice(0, 1);
       fillLate(session, target, kOld);
       const Tensor host = filledOnHost(bytes, kNew);
-      const bool may_grow = bytes <= kMiB;
-      copyBy(session, may_grow ? "into a small busy tensor" : "into a large busy tensor",
+      const bool may_grow = bytes <= kMiB || session.number("large_may_grow");
+      copyBy(session, bytes <= kMiB ? "into a small busy tensor" : "into a large busy tensor",
              {.commits = 1, .blits = 1, .host_buffers = may_grow ? 0u : 1u, .heap_buffers = may_grow ? 1u : 0u},
              [&] { target.copy_(host, true); });
       expectValue(session, target, kNew, "a copy above the low watermark");
@@ -177,6 +197,10 @@ void toDevice(Session& session) {
   while (session.step() < session.steps()) {
     growth(session, kMiB, 4);
     growth(session, 4 * kMiB, 4);
+    settle(session); // of the small pool too
+    const size_t rounded = std::max<size_t>(32768, simulated_metal::configuration().heap_alignment);
+    growth(session, rounded - 255, 4 * kMiB / rounded);
+    madeForCopy(session, rounded - 255);
     toFullHeap(session);
     const size_t bytes = 64 + session.random()() % 100000;
     for (const bool non_blocking : {false, true}) {
@@ -203,7 +227,7 @@ const Scenarios added({
      4,
      40,
      true,
-     Settings{{"large_bytes", "20971520"}, {"max_in_flight", "64"}},
+     Settings{{"large_bytes", "20971520"}, {"max_in_flight", "512"}},
      toDevice},
     {"ways-under-pressure",
      "whether a pool grows for a copy above the low watermark",
@@ -213,7 +237,23 @@ const Scenarios added({
      10,
      100,
      true,
-     Settings{{"recommended_max_bytes", "67108864"}, {"low_watermark", "0.1"}, {"allocated_size_rule", "whole-heaps"}},
+     Settings{{"recommended_max_bytes", "67108864"},
+              {"low_watermark", "0.1"},
+              {"allocated_size_rule", "whole-heaps"},
+              {"large_may_grow", "0"}},
+     underPressure},
+    {"ways-below-pressure",
+     "whether a pool grows for a copy 1 MiB below the low watermark",
+     "ours",
+     "copy",
+     {"memcpy-copy"},
+     10,
+     100,
+     true,
+     Settings{{"recommended_max_bytes", "69206016"}, // twice a heap of large buffers and 1 MiB
+              {"low_watermark", "0.5"},
+              {"allocated_size_rule", "whole-heaps"},
+              {"large_may_grow", "1"}},
      underPressure},
 });
 

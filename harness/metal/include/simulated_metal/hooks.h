@@ -11,6 +11,8 @@ struct Hooks {
   void (*step)(const char* where) = nullptr;
   // The calling thread begins; its name is for people, but for "GPU".
   void (*thread)(const char* name) = nullptr;
+  // The calling thread looks at a heap's room, or takes some of it.
+  void (*heap)() = nullptr;
   // True when this heap cannot be made.
   bool (*refuse_heap)(uint64_t bytes) = nullptr;
   // The calling thread owns something that others wait for (a serial queue), and does so no longer.
@@ -30,6 +32,11 @@ inline void step(const char* where) {
 inline void thread(const char* name) {
   if (all().thread) {
     all().thread(name);
+  }
+}
+inline void heap() {
+  if (all().heap) {
+    all().heap();
   }
 }
 inline bool refusesHeap(uint64_t bytes) {
