@@ -70,11 +70,33 @@ void worker(Session& session, const Mix& mix, uint64_t seed, std::atomic<uint64_
   }
 }
 
-void runThreads(Session& session, const Mix& mix) {
+// What a monitor does: asks again and again how much memory is allocated, while others allocate.
+void watchFigures(Session& session, const std::atomic<uint64_t>& working) {
+  uint64_t asked = 0;
+  for (auto* allocator = session.tensors(); working; asked++) {
+    const uint64_t total = allocator->getTotalAllocatedMemory();
+    const uint64_t current = allocator->getCurrentAllocatedMemory();
+    constexpr uint64_t kFarTooMuch = 1ull << 40;
+    if (total > kFarTooMuch || current > kFarTooMuch) {
+      session.fault(Fault::Accounting, "a figure is below zero");
+      return;
+    }
+  }
+  session.count("asked", asked);
+}
+
+void runThreads(Session& session, const Mix& mix, bool watches = false) {
   std::atomic<uint64_t> errors{0};
+  std::atomic<uint64_t> working{session.number("threads")};
   std::vector<std::thread> threads;
   for (uint64_t i = 0; i < session.number("threads"); i++) {
-    threads.emplace_back([&session, &mix, &errors, i] { worker(session, mix, session.seed() * 1000 + i, errors); });
+    threads.emplace_back([&, i] {
+      worker(session, mix, session.seed() * 1000 + i, errors);
+      working--;
+    });
+  }
+  if (watches) {
+    watchFigures(session, working);
   }
   for (auto& thread : threads) {
     thread.join();
@@ -92,6 +114,10 @@ void runThreads(Session& session, const Mix& mix) {
 
 void fourThreads(Session& session) {
   runThreads(session, {1 << 20, 0, 211, 16});
+}
+
+void memoryFigures(Session& session) {
+  runThreads(session, {1 << 20, 0, 211, 16}, true);
 }
 
 // Buffers that are still in flight are released while another thread changes the pools.
@@ -112,6 +138,17 @@ const Scenarios added({
      true,
      Settings{{"clock", "wall"}, {"gpu_us_per_command_buffer", "0"}, {"gpu_us_per_command", "0"}, {"threads", "4"}},
      fourThreads,
+     Scenario::Role::Threads},
+    {"memory-figures",
+     "a thread asks how much memory is allocated while four others allocate",
+     "ours",
+     "stress",
+     {"memory-figures"},
+     400,
+     2000,
+     true,
+     Settings{{"clock", "wall"}, {"gpu_us_per_command_buffer", "0"}, {"gpu_us_per_command", "0"}, {"threads", "4"}},
+     memoryFigures,
      Scenario::Role::Threads},
     {"release-race",
      "four threads, with empty_cache while buffers are in flight",
