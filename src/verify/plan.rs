@@ -56,7 +56,7 @@ pub enum Sanitize {
 pub struct Selection {
     /// How much runs.
     pub suite: Suite,
-    /// Only these scenarios, as `ID`, `ID@key=value,key=value` or `ID+address`; empty: those of the suite.
+    /// Only these scenarios, as `ID`, `ID@key=value,key=value`, `ID+address` or `ID+thread`; empty: those of the suite.
     pub scenarios: Vec<String>,
     /// Settings for every scenario.
     pub settings: BTreeMap<String, String>,
@@ -369,7 +369,10 @@ fn named(catalogue: &Catalogue, selection: &Selection) -> Result<Vec<Row>, PlanE
         )?);
         let mut new = vec![row(definition, settings.clone(), flavour)];
         if flavour == Flavour::Plain && wants_sanitizer(definition, selection) {
-            new.push(row(definition, settings, Flavour::Address));
+            new.push(row(definition, settings.clone(), Flavour::Address));
+            if selection.sanitize == Sanitize::All {
+                new.push(row(definition, settings, Flavour::Thread));
+            }
         }
         if flavour == Flavour::Explorer && sanitizes_explorer(selection) {
             let sanitized = [Flavour::ExplorerAddress, Flavour::ExplorerThread];
