@@ -49,7 +49,7 @@ fn words(document: &serde_json::Value) -> Vec<(String, String)> {
         .collect()
 }
 
-fn expect(document: &serde_json::Value, states: [&str; 6]) {
+fn expect(document: &serde_json::Value, states: [&str; 7]) {
     let ids = [
         "release-race",
         "empty-cache",
@@ -57,6 +57,7 @@ fn expect(document: &serde_json::Value, states: [&str; 6]) {
         "shared-default",
         "memcpy-copy",
         "release-empty-heaps",
+        "memory-figures",
     ];
     let expected: Vec<(String, String)> = ids
         .iter()
@@ -90,6 +91,7 @@ fn a_unified_tree_has_one_patch_and_the_others_are_not_carried() {
             "landed",
             "unsupported",
             "unsupported",
+            "unsupported",
         ],
     );
 }
@@ -110,6 +112,7 @@ fn a_placement_tree_has_its_own_way_for_most() {
             "partly-landed",
             "superseded",
             "landed",
+            "unsupported",
             "unsupported",
             "unsupported",
         ],
@@ -136,7 +139,7 @@ fn a_tree_of_2_2_is_classic_in_another_layout_and_nothing_is_claimed_of_it() {
     let document = status(&lab, &tree);
     assert_eq!(document["tree"]["generation"], "classic");
     assert_eq!(document["target"]["evidence"], "headers-checked");
-    expect(&document, ["conflict"; 6]);
+    expect(&document, ["conflict"; 7]);
     for patch in document["patches"].as_array().unwrap() {
         assert!(!patch["conflict"]["places"].as_array().unwrap().is_empty());
     }
@@ -149,7 +152,7 @@ fn a_tree_of_2_1_is_older_than_the_set() {
     std::fs::write(tree.join(INTERFACE), "IMPSAllocator* getIMPSAllocator();\n").unwrap();
     let document = status(&lab, &tree);
     assert_eq!(document["tree"]["generation"], "unsupported");
-    expect(&document, ["unsupported"; 6]);
+    expect(&document, ["unsupported"; 7]);
     let reason = document["generation_evidence"][0].as_str().unwrap();
     assert!(reason.contains("neither events nor"), "{reason}");
 }
