@@ -30,6 +30,7 @@ fn the_proof_finds_the_mutants_of_a_sample() {
         ("shared-default", 5),
         ("memcpy-copy", 200),
         ("release-empty-heaps", 15),
+        ("memory-figures", 2),
     ] {
         let count = by_patch.get(patch).and_then(Value::as_u64).unwrap_or(0);
         assert!(count >= least, "{patch}: {count} of at least {least}");

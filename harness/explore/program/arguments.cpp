@@ -37,19 +37,6 @@ std::vector<std::string> split(const std::string& words) {
   return all;
 }
 
-// Scenarios that a process by itself can judge, and that the schedule has no part in.
-void addCases(const std::string& names, std::vector<std::string>& cases) {
-  for (const std::string& name : split(names)) {
-    const umpatch::Scenario* scenario = umpatch::Scenarios::find(name);
-    if (!scenario) {
-      usage("no scenario '" + name + "'");
-    }
-    if (scenario->role == umpatch::Scenario::Role::Comparison) {
-      cases.push_back(name);
-    }
-  }
-}
-
 } // namespace
 
 void expectSetting(const std::string& name, const std::string& value) {
@@ -57,6 +44,11 @@ void expectSetting(const std::string& name, const std::string& value) {
   if (!simulated_metal::set_setting(name, value)) {
     usage("'" + name + "=" + value + "' is no setting of the simulated device, or not a value of it");
   }
+}
+
+bool isCase(const std::string& name) {
+  const umpatch::Scenario* scenario = umpatch::Scenarios::find(name);
+  return scenario && scenario->role == umpatch::Scenario::Role::Comparison;
 }
 
 void usage(const std::string& problem) {
@@ -122,7 +114,14 @@ Arguments parseArguments(int count, char** values) {
         }
       }
     } else if (option == "--cases") {
-      addCases(value, arguments.fixed.cases);
+      for (const std::string& name : split(value)) {
+        if (!umpatch::Scenarios::find(name)) {
+          usage("no scenario '" + name + "'");
+        }
+        if (isCase(name)) {
+          arguments.fixed.cases.push_back(name);
+        }
+      }
     } else if (option == "--scenario") {
       if (std::string(value) != kScenario) {
         usage("no scenario '" + std::string(value) + "'");

@@ -28,6 +28,8 @@ struct Arguments {
 [[noreturn]] void usage(const std::string& problem);
 // The same for a setting that the device has not.
 void expectSetting(const std::string& name, const std::string& value);
+// Whether there is a scenario of that name that one process can judge by itself, and that threads have no part in.
+bool isCase(const std::string& scenario);
 Arguments parseArguments(int count, char** values);
 
 } // namespace explore

@@ -7,7 +7,6 @@
 #include <sstream>
 #include "../../metal/driver/json.h"
 #include "../../metal/driver/output.h"
-#include "../../metal/driver/scenario.h"
 #include "scenario.h"
 #include "shrink.h"
 
@@ -113,8 +112,8 @@ class Exploration {
       expectSetting(name, value);
     }
     const std::string& scenario = trace.scenario_case.scenario;
-    if (!scenario.empty() && !umpatch::Scenarios::find(scenario)) {
-      usage(arguments_.trace + ": no scenario '" + scenario + "'");
+    if (!scenario.empty() && !isCase(scenario)) {
+      usage(arguments_.trace + ": '" + scenario + "' is no scenario, or not one that a seed can stand for");
     }
     for (const auto& [name, value] : arguments_.fixed.settings) {
       trace.settings[name] = value;

@@ -54,6 +54,8 @@ const Word& word(Verb verb) {
   abort();
 }
 
+constexpr uint64_t kMostStepsOfCase = 100000;
+
 std::string printPolicy(const Trace& trace) {
   std::ostringstream text;
   const Policy& policy = trace.policy;
@@ -245,7 +247,7 @@ Trace parse(const std::string& text, std::string& error) {
       trace.waits = bool(line >> word) && word == "wait";
     } else if (first == "case") {
       Case& own = trace.scenario_case;
-      good = bool(line >> own.scenario >> own.seed >> own.steps) && own.steps >= 1;
+      good = bool(line >> own.scenario >> own.seed >> own.steps) && own.steps >= 1 && own.steps <= kMostStepsOfCase;
       trace.threads.resize(1);
     } else if (first == "refuse-heap") {
       good = bool(line >> trace.refused_heap);
@@ -272,6 +274,10 @@ Trace parse(const std::string& text, std::string& error) {
   }
   if (!headed || trace.threads.empty()) {
     error = "not a trace: no 'umpatch.trace/1', or no thread";
+    return {};
+  }
+  if (!trace.scenario_case.scenario.empty() && trace.operations()) {
+    error = "a case has no operations";
     return {};
   }
   return trace;

@@ -198,7 +198,7 @@ void toDevice(Session& session) {
     growth(session, kMiB, 4);
     growth(session, 4 * kMiB, 4);
     settle(session); // of the small pool too
-    const size_t rounded = std::max<size_t>(32768, simulated_metal::configuration().heap_alignment);
+    const size_t rounded = std::max<size_t>(16384, simulated_metal::configuration().heap_alignment);
     growth(session, rounded - 255, 4 * kMiB / rounded);
     madeForCopy(session, rounded - 255);
     toFullHeap(session);
