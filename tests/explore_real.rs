@@ -220,14 +220,20 @@ fn traces_and_settings_that_are_none_are_refused() {
     );
     let case = path("case", b"umpatch.trace/1\ncase no-such 1 1\n");
     let threads = path("threads", b"umpatch.trace/1\ncase four-threads 1 1\n");
-    let both = path("both", b"umpatch.trace/1\ncase routing 1 1\nthread 1\n  empty-cache\n");
+    let both = path(
+        "both",
+        b"umpatch.trace/1\ncase routing 1 1\nthread 1\n  empty-cache\n",
+    );
     let missing = folder.path().join("missing");
     for (words, expected) in [
         (["--trace", &slot], "line 3"),
         (["--trace", &noise], "line 1 is not understood: ?[2Jumpatch"),
         (["--trace", &setting], "'foo=bar' is no setting"),
         (["--trace", &case], "'no-such' is no scenario"),
-        (["--trace", &threads], "'four-threads' is no scenario, or not one"),
+        (
+            ["--trace", &threads],
+            "'four-threads' is no scenario, or not one",
+        ),
         (["--trace", &both], "a case has no operations"),
         (["--trace", missing.to_str().unwrap()], "cannot be read"),
         (["--set", "foo=bar"], "'foo=bar' is no setting"),

@@ -618,6 +618,29 @@ fn several_pairs_have_to_agree() {
     assert_eq!(verdict(3), Verdict::Regression);
 }
 
+#[test]
+fn how_often_is_not_compared_with_a_baseline_that_was_cut_short() {
+    let state = |baseline: Process| {
+        let pairs = vec![(baseline, faulted("state", 50))];
+        judge(&evidence(vec![scenario(Class::Copy, pairs)])).scenarios[0]
+            .relative
+            .state
+    };
+    assert_eq!(state(faulted("state", 5)), FindingState::Regression);
+    let cut_short = || {
+        let mut process = faulted("state", 5);
+        process.result.outcome = Outcome::Crashed {
+            by: "SIGABRT".to_owned(),
+        };
+        process
+    };
+    assert_eq!(state(cut_short()), FindingState::Improved, "the crash");
+    // what it has not shown at all is new all the same
+    let mut other = cut_short();
+    other.result.faults.clear();
+    assert_eq!(state(other), FindingState::Regression);
+}
+
 /// Where threads decide, one process proves nothing.
 #[test]
 fn threads_need_several_processes() {

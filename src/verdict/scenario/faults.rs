@@ -79,9 +79,25 @@ fn together<'a>(processes: impl Iterator<Item = &'a Process>) -> BTreeMap<String
 pub(super) fn faults(pairs: &[(&Process, &Process)], seen: &mut Observations) {
     let baseline = together(pairs.iter().map(|pair| pair.0));
     let patched = together(pairs.iter().map(|pair| pair.1));
-    let more = |fault: u64, known: u64| fault as f64 > threshold::FAULT_RATIO * known as f64;
+    // one that was cut short may have shown more: how often, and on which seed, is compared only where the baseline came to
+    // its end
+    let came_to_its_end =
+        |process: &Process| matches!(process.result.outcome, Outcome::Ok | Outcome::Faulted);
+    let ended = || pairs.iter().filter(|pair| came_to_its_end(pair.0));
+    let counted_baseline = together(ended().map(|pair| pair.0));
+    let counted_patched = together(ended().map(|pair| pair.1));
+    let more = |kind: &String| {
+        let of = |faults: &BTreeMap<String, Fault>| {
+            faults
+                .get(kind)
+                .map_or((0.0, 0.0), |fault| (fault.count as f64, fault.bytes as f64))
+        };
+        let (known, fault) = (of(&counted_baseline), of(&counted_patched));
+        let exceeds = |fault: f64, known: f64| fault > threshold::FAULT_RATIO * known;
+        exceeds(fault.0, known.0) || exceeds(fault.1, known.1)
+    };
     for (kind, fault) in &patched {
-        let new_somewhere = pairs.iter().any(|(baseline, patched)| {
+        let new_somewhere = ended().any(|(baseline, patched)| {
             kinds(patched).contains_key(kind) && !kinds(baseline).contains_key(kind)
         });
         match baseline.get(kind) {
@@ -92,7 +108,7 @@ pub(super) fn faults(pairs: &[(&Process, &Process)], seen: &mut Observations) {
                 "{} on a seed where the baseline has none",
                 in_words(fault)
             )),
-            Some(known) if more(fault.count, known.count) || more(fault.bytes, known.bytes) => {
+            Some(known) if more(kind) => {
                 seen.worse.push(format!(
                     "{}; the baseline: {} times, {} bytes",
                     in_words(fault),
