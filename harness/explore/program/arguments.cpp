@@ -40,9 +40,15 @@ std::vector<std::string> split(const std::string& words) {
 } // namespace
 
 void expectSetting(const std::string& name, const std::string& value) {
-  // this process runs nothing itself: what is set in it is of no account
+  const auto before = simulated_metal::settings();
   if (!simulated_metal::set_setting(name, value)) {
     usage("'" + name + "=" + value + "' is no setting of the simulated device, or not a value of it");
+  }
+  // tried only: this process keeps the defaults
+  for (const auto& setting : before) {
+    if (setting.name == name) {
+      simulated_metal::set_setting(name, setting.value);
+    }
   }
 }
 
