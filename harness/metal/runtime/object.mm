@@ -1,6 +1,5 @@
 // See object.h.
 #import "object.h"
-#include "counters.h"
 #include <simulated_metal/hooks.h>
 
 @implementation SMObject
@@ -15,7 +14,6 @@
 }
 - (NSUInteger)retainCount {
   simulated_metal::hooks::step("retain count");
-  simulated_metal::counters().retain_counts++;
   return (NSUInteger)(_extraReferences.load(std::memory_order_acquire) + 1);
 }
 @end

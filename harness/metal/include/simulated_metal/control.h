@@ -91,7 +91,6 @@ struct Counters {
   std::atomic<uint64_t> blocking_waits{0};     // of these, the ones whose work had not completed yet
   std::atomic<uint64_t> throttled{0};          // commandBuffer calls that had to wait for max_in_flight
   std::atomic<uint64_t> invalid_commands{0};   // Validation::Skip
-  std::atomic<uint64_t> retain_counts{0};      // how often somebody asked for one
   std::atomic<uint64_t> cpu_access_hazards{0}; // CpuAccess::Checked
   std::atomic<uint64_t> allocated_bytes{0};    // MTLDevice.currentAllocatedSize
   std::atomic<uint64_t> peak_allocated_bytes{0};
