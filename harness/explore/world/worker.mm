@@ -44,7 +44,9 @@ class Worker {
         growth.endRound(round);
       }
     }
-    growth.end();
+    if (!world_.may_run_out) {
+      growth.end(); // near a limit buffers are released and made anew
+    }
   }
 
  private:
