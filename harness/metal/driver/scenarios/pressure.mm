@@ -1,5 +1,6 @@
 // Memory pressure: a small recommendedMaxWorkingSetSize, so that the watermarks, garbage collection, adaptive commits
 // and the release of cached buffers all come into play. Running out of memory where the live tensors fit is a fault.
+#include <memory>
 #include "../session.h"
 
 namespace umpatch {
@@ -91,6 +92,44 @@ void heapsLeftEmpty(Session& session) {
   }
 }
 
+// While empty_cache waits with the mutex unlocked, others allocate under pressure: a busy buffer of a full heap is
+// given up, so that the heap waits for an update, and its last buffer is collected. What empty_cache then releases must
+// not be found again when the update comes.
+void heapWaitsForUpdate(Session& session) {
+  constexpr size_t kHeap = 1024 * kMiB;
+  constexpr size_t kGivenUp = 48 * kMiB;
+  constexpr size_t kSmall = 3 * kMiB;
+  while (session.step() < session.steps()) {
+    session.synchronize(SyncType::COMMIT_AND_WAIT);
+    session.pass(1000);
+    session.tensors()->emptyCache();
+    auto first = session.allocate(session.tensors(), kGivenUp);
+    auto rest = std::make_shared<c10::DataPtr>(session.allocate(session.tensors(), kHeap - kGivenUp));
+    const id<MTLBuffer> busy = bufferOf(first);
+    [busy retain]; // as a command buffer would that completes later
+    session.release(first);
+    auto small = std::make_shared<std::vector<c10::DataPtr>>();
+    auto* allocator = session.tensors();
+    session.stream()->addCompletedHandler(^(id<MTLCommandBuffer>) {
+      small->push_back(allocator->allocate(kSmall));
+      rest->clear();
+      small->push_back(allocator->allocate(kSmall));
+    });
+    session.tensors()->emptyCache();
+    session.audit();
+    // the update comes with the next command buffer
+    for (int i = 0; i < 2; i++) {
+      session.operation({}, {bufferOf(small->front())});
+      session.synchronize(SyncType::COMMIT_AND_WAIT);
+      session.pass(1000);
+    }
+    session.audit();
+    [busy release];
+    small->clear();
+    session.endStep();
+  }
+}
+
 using Settings = std::map<std::string, std::string>;
 
 Settings pressure(const char* recommended_mib, const char* low, const char* high, const char* commit_every) {
@@ -152,6 +191,20 @@ const Scenarios added({
      true,
      pressure("128", "0.6", "1.5", "0"),
      oversize},
+    {"heap-waits-for-update",
+     "a heap is released that waits for an update",
+     "ours",
+     "pressure",
+     {"release-empty-heaps"},
+     20,
+     200,
+     true,
+     Settings{{"execute", "0"},
+              {"allocated_size_rule", "whole-heaps"},
+              {"recommended_max_bytes", "5368709120"},
+              {"low_watermark", "0.1"},
+              {"watchdog_ms", "3000"}},
+     heapWaitsForUpdate},
     {"heaps-left-empty",
      "cached buffers released to make room in a heap that the limit does not let grow",
      "ours",
