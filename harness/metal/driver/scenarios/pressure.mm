@@ -194,7 +194,7 @@ const Scenarios added({
     {"heap-waits-for-update",
      "a heap is released that waits for an update",
      "ours",
-     "pressure",
+     "correctness",
      {"release-empty-heaps"},
      20,
      200,
