@@ -5,7 +5,7 @@ mod tests_joined;
 
 use crate::exit::Exit;
 use crate::report::document::{Goal, Reason, Tests, Trust, Verdict};
-use crate::run::job::{Definition, JobResult};
+use crate::run::job::{Definition, JobResult, Outcome};
 use crate::stats::curve::Analysis;
 use crate::stats::ruling::Repeats;
 pub use scenario::{ScenarioJudgement, growth_budget, judge_scenario, measured_noise, needs_pairs};
@@ -106,6 +106,23 @@ pub struct Process {
     pub new_buffers_per_step: Option<f64>,
     /// Whether a figure that only ever rises fell or leapt: a counter that wrapped, a clock that was set, a run that began anew.
     pub counter_ran_backwards: bool,
+}
+
+impl Process {
+    /// Steps that it has come to.
+    fn steps(&self) -> f64 {
+        self.result.last_step.map_or(1.0, |step| step as f64 + 1.0)
+    }
+
+    /// Whether it did all that it was asked to: one that crashed, was stopped or waited for ever may have shown more.
+    fn came_to_its_end(&self) -> bool {
+        matches!(self.result.outcome, Outcome::Ok | Outcome::Faulted)
+            && !self
+                .result
+                .faults
+                .iter()
+                .any(|fault| fault.kind == "deadlock")
+    }
 }
 
 /// The conclusion.

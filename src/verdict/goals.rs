@@ -84,8 +84,10 @@ fn counter(process: &Process, name: &str) -> Option<f64> {
 }
 
 /// Blocking waits of the patched arm beyond the baseline's. An operation that the baseline refuses has not waited there: where
-/// the patched arm carries it out, its wait is not one that the baseline would not have.
+/// the patched arm carries it out, its wait is not one that the baseline would not have. One arm that was cut short has waited
+/// less: only whole runs are compared.
 pub(super) fn added_waits(baseline: &Process, patched: &Process) -> Option<f64> {
+    (baseline.steps() == patched.steps()).then_some(())?;
     let added = counter(patched, "blocking_waits")? - counter(baseline, "blocking_waits")?;
     let carried_out = refused(baseline).saturating_sub(refused(patched)) as f64;
     Some(if added > 0.0 {

@@ -635,6 +635,11 @@ fn how_often_is_not_compared_with_a_baseline_that_was_cut_short() {
         process
     };
     assert_eq!(state(cut_short()), FindingState::Improved, "the crash");
+    let stuck = with(|process| {
+        process.result.outcome = Outcome::Faulted;
+        process.result.faults = vec![fault("state", 5, 64), fault("deadlock", 1, 0)];
+    });
+    assert_eq!(state(stuck), FindingState::Improved, "the deadlock");
     // what it has not shown at all is new all the same
     let mut other = cut_short();
     other.result.faults.clear();
@@ -845,4 +850,46 @@ fn goals_are_met_missed_or_unknown() {
     assert!(goal("1.05 ×").evidence.contains("transformer-loop 1.12 ×"));
     assert_eq!(goal("blocking wait").met, Some(true));
     assert_eq!(goal("memcpy").met, None);
+}
+
+/// One that was stopped in its first step has waited once; what the other did in three hundred steps is no more than that.
+#[test]
+fn waits_are_compared_over_the_same_steps() {
+    let waiting = |last_step, waits| {
+        with(|process| {
+            process.result.last_step = Some(last_step);
+            process
+                .result
+                .counters
+                .insert("blocking_waits".to_owned(), waits);
+        })
+    };
+    let judged = |baseline: Process, patched: Process| {
+        let judgement = judge(&evidence(vec![scenario(
+            Class::Copy,
+            vec![(baseline, patched)],
+        )]));
+        let goal = judgement
+            .goals
+            .iter()
+            .find(|goal| goal.text.starts_with("no blocking wait that"))
+            .unwrap()
+            .met;
+        (judgement.verdict, goal)
+    };
+    let stuck = || {
+        let mut process = waiting(0, 1.0);
+        process.result.outcome = Outcome::Faulted;
+        process.result.faults = vec![fault("deadlock", 1, 0)];
+        process
+    };
+    assert_eq!(
+        judged(waiting(299, 1.0), waiting(299, 300.0)),
+        (Verdict::Regression, Some(false))
+    );
+    assert_eq!(
+        judged(stuck(), waiting(299, 300.0)),
+        (Verdict::Pass, None),
+        "nothing to compare with"
+    );
 }

@@ -81,9 +81,7 @@ pub(super) fn faults(pairs: &[(&Process, &Process)], seen: &mut Observations) {
     let patched = together(pairs.iter().map(|pair| pair.1));
     // one that was cut short may have shown more: how often, and on which seed, is compared only where the baseline came to
     // its end
-    let came_to_its_end =
-        |process: &Process| matches!(process.result.outcome, Outcome::Ok | Outcome::Faulted);
-    let ended = || pairs.iter().filter(|pair| came_to_its_end(pair.0));
+    let ended = || pairs.iter().filter(|pair| pair.0.came_to_its_end());
     let counted_baseline = together(ended().map(|pair| pair.0));
     let counted_patched = together(ended().map(|pair| pair.1));
     let more = |kind: &String| {

@@ -24,22 +24,13 @@ pub(super) fn peak(evidence: &ScenarioEvidence, seen: &mut Observations) {
     }
 }
 
-fn steps(process: &Process) -> f64 {
-    process
-        .result
-        .last_step
-        .map_or(1.0, |step| step as f64 + 1.0)
-}
-
 pub(super) fn waits(
     evidence: &ScenarioEvidence,
     pairs: &[(&Process, &Process)],
     seen: &mut Observations,
 ) {
     let rate = over_pairs(evidence, |baseline, patched| {
-        // a run that was cut short by a fault has waited less: compare only whole runs
-        (steps(baseline) == steps(patched)).then_some(())?;
-        Some(added_waits(baseline, patched)? / steps(patched))
+        Some(added_waits(baseline, patched)? / patched.steps())
     });
     if let Some(rate) = rate
         && rate > threshold::WAITS_PER_STEP
@@ -62,7 +53,7 @@ pub(in crate::verdict) fn waits_in_loader(evidence: &ScenarioEvidence) -> Option
         return None;
     }
     over_pairs(evidence, |_, patched| {
-        Some(patched.result.counters.get("blocking_waits")? / steps(patched))
+        Some(patched.result.counters.get("blocking_waits")? / patched.steps())
     })
 }
 
@@ -72,7 +63,7 @@ fn new_share(process: &Process) -> Option<f64> {
     let of = |name: &str| process.result.counters.get(name).copied();
     let allocations = of("allocations").filter(|count| *count >= threshold::FEWEST_ALLOCATIONS)?;
     match process.new_buffers_per_step {
-        Some(settled) => Some(settled * steps(process) / allocations),
+        Some(settled) => Some(settled * process.steps() / allocations),
         None => Some(of("new_buffers")? / allocations),
     }
 }

@@ -1,6 +1,6 @@
 //! Whether memory grows with the patches, and how surely that can be said.
 use super::{Observations, per_step};
-use crate::run::job::{Class, Outcome};
+use crate::run::job::Class;
 use crate::stats::contrast::{Contrast, contrast};
 use crate::stats::curve::{Analysis, FEWEST, Shape};
 use crate::stats::noise::Noise;
@@ -176,15 +176,11 @@ fn is_short_by_itself(evidence: &ScenarioEvidence) -> bool {
         .is_some_and(|steps| steps < FEWEST as u64 && own.contains(&Some(steps)))
 }
 
-fn came_to_its_end(process: &Process) -> bool {
-    matches!(process.result.outcome, Outcome::Ok | Outcome::Faulted)
-}
-
 /// What makes a curve unfit to clear the patches, for processes that came to their end.
 fn flaws(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], seen: &mut Observations) {
     // a scenario of a few steps looks at values, one of threads at races: neither at growth
     let short = is_short_by_itself(evidence) || evidence.definition.is_chance();
-    if !pairs.iter().any(|(_, patched)| came_to_its_end(patched)) {
+    if !pairs.iter().any(|(_, patched)| patched.came_to_its_end()) {
         seen.unclear.push(
             "no process of the patched arm came to its end: nothing is known of what it would have done"
                 .to_owned(),
@@ -195,7 +191,7 @@ fn flaws(evidence: &ScenarioEvidence, pairs: &[(&Process, &Process)], seen: &mut
         .iter()
         .flat_map(|(baseline, patched)| [("baseline", *baseline), ("patched arm", *patched)]);
     for (arm, process) in arms {
-        if !came_to_its_end(process) {
+        if !process.came_to_its_end() {
             continue;
         }
         let flaw = match &process.curve {
