@@ -104,7 +104,7 @@ fn the_bundle_of_our_series_is_complete() {
     assert_eq!(made["complete"], true);
     assert_eq!(made["bundle"]["run"]["trust"], "simulated");
     let patches = made["bundle"]["patches"].as_array().unwrap();
-    assert_eq!(patches.len(), 7);
+    assert_eq!(patches.len(), 8);
 
     // each branch is there and is what the bundle says
     for patch in patches {

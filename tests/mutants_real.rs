@@ -28,7 +28,8 @@ fn the_proof_finds_the_mutants_of_a_sample() {
         ("empty-cache", 5),
         ("pending-free", 150),
         ("shared-default", 5),
-        ("memcpy-copy", 200),
+        ("copy-values", 80),
+        ("memcpy-copy", 100),
         ("release-empty-heaps", 15),
         ("memory-figures", 2),
     ] {

@@ -21,7 +21,7 @@ use crate::engine::SourceSet;
 use crate::paths;
 use crate::progress::Progress;
 use crate::provision::torch::Torch;
-use crate::share;
+use crate::share::{self, ShareError};
 use place::Place;
 use recipe::Recipe;
 use std::path::{Path, PathBuf};
@@ -61,33 +61,46 @@ pub struct Built {
     pub elapsed: Duration,
 }
 
-/// Builds the native driver for one arm.
-///
-/// # Errors
-/// As [`build`], and when the arm's files cannot be read.
-pub fn native_driver(
-    sources: &SourceSet,
-    torch: &Torch,
-    flavour: Flavour,
-    name: &str,
-    progress: &dyn Progress,
-) -> Result<Built, BuildError> {
-    let harness = share::root()?.join("harness").join("metal");
-    build_arm(&harness, sources, torch, flavour, name, progress)
+/// What can be made of a tree over the simulated Metal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The program that runs the native scenarios.
+    Driver,
+    /// The Python package that gives a stock torch wheel the device `mps`.
+    MpsDevice,
+    /// The program that tries schedules.
+    Explorer,
 }
 
-/// Builds any recipe for one arm.
+impl Target {
+    /// The folder of the harness that holds its recipe.
+    ///
+    /// # Errors
+    /// When umpatch's own files are missing.
+    pub fn harness(self) -> Result<PathBuf, ShareError> {
+        let name = match self {
+            Self::Driver => "metal",
+            Self::MpsDevice => "device",
+            Self::Explorer => "explore",
+        };
+        Ok(share::root()?.join("harness").join(name))
+    }
+}
+
+/// Builds a target for one arm.
 ///
 /// # Errors
 /// As [`build`], and when the arm's files cannot be read.
 pub fn build_arm(
-    harness: &Path,
+    target: Target,
     sources: &SourceSet,
     torch: &Torch,
     flavour: Flavour,
     name: &str,
     progress: &dyn Progress,
 ) -> Result<Built, BuildError> {
+    let harness = target.harness()?;
+    let harness = harness.as_path();
     let recipe = Recipe::read(harness)?;
     let builds = paths::cache().join("builds");
     std::fs::create_dir_all(&builds).map_err(BuildError::write(&builds))?;

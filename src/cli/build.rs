@@ -2,7 +2,7 @@
 use super::patches::patches;
 use super::{Console, Global, Outcome};
 use crate::build::pytorch::{BuildMachine, Built, Command, Layout, Purpose, PyTorch};
-use crate::build::{self, Flavour};
+use crate::build::{self, Flavour, Target};
 use crate::device::metal::{Machine, tools::Tools};
 use crate::device::{self, Device, DeviceError, Host, Wanted};
 use crate::engine::{self, Arms};
@@ -19,12 +19,16 @@ use std::path::PathBuf;
 ///
 /// For a Mac's GPU this is a full build of PyTorch, in a folder of its own: your checkout is read, not touched. Stock comes
 /// first; then only what the patches touch is compiled again. A build that was cut goes on where it was.
+///
+/// Of the simulated device each arm is a program that runs the native scenarios, and a folder for PYTHONPATH with which any
+/// script of this machine's torch has a device `mps`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   umpatch build --device metal --dry-run    the exact commands, on any machine
   umpatch build                             both arms for this machine's device
   umpatch build --arms separate             a build folder for each arm
+  PYTHONPATH=FOLDER PYTHON train.py         a script on the simulated device, as the last lines of `build` say
 
 MAX_JOBS follows from processors and memory unless it is set; ccache or sccache is used where it is installed.")]
 pub(super) struct Arguments {
@@ -66,8 +70,11 @@ struct Row<'a> {
 #[derive(Serialize)]
 struct Arm<'a> {
     name: &'a str,
-    /// The package's folder, or the program.
+    /// The package's folder, or the program that runs the native scenarios.
     built: &'a std::path::Path,
+    /// The folder for PYTHONPATH that has the simulated mps device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    python_path: Option<&'a std::path::Path>,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     /// Objects that were compiled now; absent where it was built before.
@@ -139,6 +146,7 @@ fn arm(built: &Built) -> Arm<'_> {
     Arm {
         name: built.side.name(),
         built: &built.package,
+        python_path: None,
         commit: Some(&built.commit),
         objects: built.objects,
         seconds: built.seconds,
@@ -174,11 +182,12 @@ fn simulated(sides: &Arms, console: &Console) -> Outcome {
     let progress = console.progress();
     let mut all = Vec::new();
     for (name, sources) in [("stock", &sides.stock), ("patched", &sides.patched)] {
-        let flavour = Flavour::Plain;
-        all.push((
-            name,
-            build::native_driver(sources, &torch, flavour, name, &*progress)?,
-        ));
+        let make = |target, name: &str| {
+            build::build_arm(target, sources, &torch, Flavour::Plain, name, &*progress)
+        };
+        let driver = make(Target::Driver, name)?;
+        let device = make(Target::MpsDevice, &format!("{name}, the mps device"))?;
+        all.push((name, driver, device));
     }
     drop(progress);
     let differing: Vec<String> = sides.differing.iter().map(ToString::to_string).collect();
@@ -191,17 +200,42 @@ fn simulated(sides: &Arms, console: &Console) -> Outcome {
         commands: Vec::new(),
         arms: all
             .iter()
-            .map(|(name, built)| Arm {
+            .map(|(name, driver, device)| Arm {
                 name,
-                built: &built.program,
+                built: &driver.program,
+                python_path: Some(&device.folder),
                 commit: None,
-                objects: Some(built.compiled as u64),
-                seconds: built.elapsed.as_secs_f64(),
+                objects: Some((driver.compiled + device.compiled) as u64),
+                seconds: (driver.elapsed + device.elapsed).as_secs_f64(),
             })
             .collect(),
     };
-    console.result(&document, &text(&document.arms));
+    console.result(
+        &document,
+        &format!(
+            "{}{}",
+            text(&document.arms),
+            scripts(&document.arms, &torch.python)
+        ),
+    );
     Ok(Exit::Verified)
+}
+
+/// How to run a script of one's own on each arm's device.
+fn scripts(arms: &[Arm<'_>], python: &std::path::Path) -> String {
+    let mut text = String::new();
+    for arm in arms {
+        if let Some(folder) = arm.python_path {
+            let _ = writeln!(
+                text,
+                "PYTHONPATH={} {} SCRIPT    # device \"mps\", {}",
+                folder.display(),
+                python.display(),
+                arm.name
+            );
+        }
+    }
+    text
 }
 
 fn text(arms: &[Arm<'_>]) -> String {

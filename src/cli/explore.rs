@@ -1,7 +1,7 @@
 //! `umpatch explore`.
 use super::patches::patches;
 use super::{Console, Global, Outcome};
-use crate::build::Flavour;
+use crate::build::{self, Flavour, Target};
 use crate::engine::{self, Arms};
 use crate::error::Failure;
 use crate::exit::Exit;
@@ -161,7 +161,14 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
         Some(Sanitizer::Asan) => Flavour::Address,
         Some(Sanitizer::Tsan) => Flavour::Thread,
     };
-    let built = explore::build(sources, &torch, flavour, &name, &*progress)?;
+    let built = build::build_arm(
+        Target::Explorer,
+        sources,
+        &torch,
+        flavour,
+        &name,
+        &*progress,
+    )?;
     let what = what(&own);
     progress.stage(&format!("explore {name}"));
     let options = Options {

@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Counters that a cell keeps.
-const COUNTERS: [&str; 7] = [
+const COUNTERS: [&str; 8] = [
     "blocking_waits",
+    "blocking_copy_waits",
     "alloc_free_instructions",
     "allocations",
     "new_buffers",

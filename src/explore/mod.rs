@@ -11,11 +11,6 @@ pub use error::ExploreError;
 pub use event::{Counts, Violation};
 pub use run::{Explored, What, run, sanitizer_environment};
 
-use crate::build::{self, BuildError, Built, Flavour};
-use crate::engine::SourceSet;
-use crate::progress::Progress;
-use crate::provision::torch::Torch;
-use crate::share;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -52,19 +47,4 @@ pub enum Shrink {
     First,
     /// None: they are told as they were found.
     Never,
-}
-
-/// Builds the explorer for one arm.
-///
-/// # Errors
-/// As [`build::build_arm`].
-pub fn build(
-    sources: &SourceSet,
-    torch: &Torch,
-    flavour: Flavour,
-    name: &str,
-    progress: &dyn Progress,
-) -> Result<Built, BuildError> {
-    let harness = share::root()?.join("harness").join("explore");
-    build::build_arm(&harness, sources, torch, flavour, name, progress)
 }

@@ -497,7 +497,7 @@ pub struct CellFigures {
     /// Faults in all processes, and processes that crashed, hung or gave up.
     #[serde(default)]
     pub faults: u64,
-    /// Counters: blocking_waits, alloc_free_instructions, allocations, new_buffers, eligible_copies, memcpy_copies, commits.
+    /// Counters: blocking_waits, blocking_copy_waits, alloc_free_instructions, allocations, new_buffers, eligible_copies, memcpy_copies, commits.
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
 }

@@ -332,7 +332,7 @@ pub(crate) fn measures(scenario: &Scenario) -> Measures {
         },
         waits: Measure {
             name: "Blocking waits",
-            values: counter("blocking_waits"),
+            values: both(&waits),
             difference: String::new(),
         },
         hazards: Measure {
@@ -361,6 +361,24 @@ fn peak_ratio(scenario: &Scenario) -> Option<f64> {
         let (baseline, patched) = (scenario.baseline.peak_bytes?, scenario.patched.peak_bytes?);
         (baseline > 0).then(|| patched as f64 / baseline as f64)
     })
+}
+
+/// How often the CPU waited, and how many of those waits were copies'.
+fn waits(arm: &ArmFigures) -> String {
+    let of = |name: &str| arm.counters.get(name).copied();
+    let Some(all) = of("blocking_waits") else {
+        return figures::NONE.to_owned();
+    };
+    match (of("eligible_copies"), of("blocking_copy_waits")) {
+        (Some(copies), Some(waits)) if copies > 0.0 => {
+            format!(
+                "{} ({} in copies)",
+                figures::count(all),
+                figures::count(waits)
+            )
+        }
+        _ => figures::count(all),
+    }
 }
 
 /// The share of allocations that needed no new Metal buffer.

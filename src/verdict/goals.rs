@@ -172,17 +172,23 @@ fn loaders(scenarios: &[&ScenarioEvidence]) -> Goal {
     let figures: Vec<(f64, String)> = scenarios
         .iter()
         .filter_map(|scenario| {
-            let waits = super::scenario::waits_in_loader(scenario)?;
-            Some((
-                waits,
-                format!("{} {waits:.2} a step", scenario.definition.id),
-            ))
+            let all = super::scenario::waits_in_loader(scenario)?;
+            let copies = over_pairs(scenario, |_, patched| {
+                counter(patched, "blocking_copy_waits")
+            });
+            let id = &scenario.definition.id;
+            // where the waits of copies are not counted, one wait at the end of many steps is not a copy's
+            Some(match copies {
+                Some(waits) => (waits, format!("{id} {waits} in all")),
+                None if all <= threshold::WAITS_PER_STEP => (0.0, format!("{id} {all:.2} a step")),
+                None => (all, format!("{id} {all:.2} a step")),
+            })
         })
         .collect();
     goal(
-        "no blocking wait in a data-loader loop of small tensors",
+        "no blocking copy wait in a data-loader loop of small tensors",
         &figures,
-        |waits| waits <= threshold::WAITS_PER_STEP,
+        |waits| waits <= 0.0,
     )
 }
 

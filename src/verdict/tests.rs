@@ -852,6 +852,32 @@ fn goals_are_met_missed_or_unknown() {
     assert_eq!(goal("memcpy").met, None);
 }
 
+/// A loader may wait once for what it checks in the end, and never for a copy.
+#[test]
+fn a_loader_waits_for_no_copy() {
+    let met = |counters: &[(&str, f64)]| {
+        let patched = with(|process| {
+            for (name, value) in counters {
+                process.result.counters.insert((*name).to_owned(), *value);
+            }
+        });
+        let mut loader = scenario(Class::Copy, vec![(clean(), patched)]);
+        loader.definition.id = "loader-4b".to_owned();
+        let goals = judge(&evidence(vec![loader])).goals;
+        let goal = goals
+            .iter()
+            .find(|goal| goal.text.contains("copy wait"))
+            .unwrap();
+        goal.met
+    };
+    let all = |waits| ("blocking_waits", waits);
+    let copies = |waits| ("blocking_copy_waits", waits);
+    assert_eq!(met(&[all(1.0), copies(0.0)]), Some(true));
+    assert_eq!(met(&[all(1.0), copies(1.0)]), Some(false));
+    assert_eq!(met(&[all(1.0)]), Some(true), "not told apart");
+    assert_eq!(met(&[all(300.0)]), Some(false));
+}
+
 /// One that was stopped in its first step has waited once; what the other did in three hundred steps is no more than that.
 #[test]
 fn waits_are_compared_over_the_same_steps() {

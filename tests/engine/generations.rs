@@ -49,9 +49,10 @@ fn words(document: &serde_json::Value) -> Vec<(String, String)> {
         .collect()
 }
 
-fn expect(document: &serde_json::Value, states: [&str; 7]) {
+fn expect(document: &serde_json::Value, states: [&str; 8]) {
     let ids = [
         "release-race",
+        "copy-values",
         "empty-cache",
         "pending-free",
         "shared-default",
@@ -88,6 +89,7 @@ fn a_unified_tree_has_one_patch_and_the_others_are_not_carried() {
             "unsupported",
             "unsupported",
             "unsupported",
+            "unsupported",
             "landed",
             "unsupported",
             "unsupported",
@@ -109,6 +111,7 @@ fn a_placement_tree_has_its_own_way_for_most() {
         &document,
         [
             "superseded",
+            "unsupported",
             "partly-landed",
             "superseded",
             "landed",
@@ -122,8 +125,8 @@ fn a_placement_tree_has_its_own_way_for_most() {
     let other = tree(&lab, "2.16.0", &header(SHARED, &less), interface);
     let document = status(&lab, &other);
     assert!(document["target"].is_null(), "2.16 was never looked at");
-    assert_eq!(words(&document)[2].1, "unsupported");
-    let evidence = document["patches"][2]["evidence"][0].as_str().unwrap();
+    assert_eq!(words(&document)[3].1, "unsupported");
+    let evidence = document["patches"][3]["evidence"][0].as_str().unwrap();
     assert!(evidence.contains("malloc_host"), "{evidence}");
 }
 
@@ -139,7 +142,7 @@ fn a_tree_of_2_2_is_classic_in_another_layout_and_nothing_is_claimed_of_it() {
     let document = status(&lab, &tree);
     assert_eq!(document["tree"]["generation"], "classic");
     assert_eq!(document["target"]["evidence"], "headers-checked");
-    expect(&document, ["conflict"; 7]);
+    expect(&document, ["conflict"; 8]);
     for patch in document["patches"].as_array().unwrap() {
         assert!(!patch["conflict"]["places"].as_array().unwrap().is_empty());
     }
@@ -152,7 +155,7 @@ fn a_tree_of_2_1_is_older_than_the_set() {
     std::fs::write(tree.join(INTERFACE), "IMPSAllocator* getIMPSAllocator();\n").unwrap();
     let document = status(&lab, &tree);
     assert_eq!(document["tree"]["generation"], "unsupported");
-    expect(&document, ["unsupported"; 7]);
+    expect(&document, ["unsupported"; 8]);
     let reason = document["generation_evidence"][0].as_str().unwrap();
     assert!(reason.contains("neither events nor"), "{reason}");
 }

@@ -155,7 +155,7 @@ fn a_patch_is_shown_with_what_is_known_of_it() {
     // the built-in series, with nothing but the program
     let ours = lab.json(umpatch(&lab, &["show"]));
     assert_eq!(ours["series"], "classic");
-    assert_eq!(ours["patches"].as_array().unwrap().len(), 7);
+    assert_eq!(ours["patches"].as_array().unwrap().len(), 8);
     umpatch(&lab, &["show", "nothing", "--series", &series])
         .assert()
         .code(2)

@@ -9,7 +9,7 @@ namespace explore {
 namespace {
 
 constexpr uint64_t kOneCaseIn = 12;
-constexpr uint64_t kMostStepsOfCase = 3;
+constexpr uint64_t kMostStepsDrawnOfCase = 3;
 
 // What kind of program it is: how memory is limited decides what else makes sense.
 // Steady ones repeat what only the GPU writes; Served ones what the CPU writes too, and wait after each round. Shaped
@@ -199,7 +199,7 @@ bool holdsUnder(const umpatch::Scenario& scenario, const std::map<std::string, s
 Trace drawCase(Random& random, uint64_t seed, const std::string& name, const Fixed& fixed) {
   Trace trace;
   trace.seed = seed;
-  trace.scenario_case = {name, 1 + random.below(1 << 20), 1 + random.below(kMostStepsOfCase)};
+  trace.scenario_case = {name, 1 + random.below(1 << 20), 1 + random.below(kMostStepsDrawnOfCase)};
   const umpatch::Scenario& scenario = *umpatch::Scenarios::find(name);
   const bool varies = random.oneIn(2);
   for (const auto& setting : simulated_metal::settings()) {

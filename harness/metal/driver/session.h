@@ -17,6 +17,7 @@ struct CopyCounts {
   uint64_t eligible = 0;
   uint64_t by_memcpy = 0;
   uint64_t by_blit = 0;
+  uint64_t waits = 0;
 };
 
 class Session {

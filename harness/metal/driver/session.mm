@@ -189,7 +189,9 @@ void Session::audit() {
 
 void Session::countEligibleCopy(const std::function<void()>& copy) {
   const uint64_t before = counters().blit_copies;
+  const uint64_t waits_before = counters().blocking_waits;
   copy();
+  copies_.waits += counters().blocking_waits - waits_before;
   copies_.eligible++;
   (counters().blit_copies == before ? copies_.by_memcpy : copies_.by_blit)++;
 }

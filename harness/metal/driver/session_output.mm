@@ -85,7 +85,8 @@ void Session::end(const char* outcome) {
       .field("faults", faults_)
       .field("eligible_copies", copies_.eligible)
       .field("memcpy_copies", copies_.by_memcpy)
-      .field("blit_copies", copies_.by_blit);
+      .field("blit_copies", copies_.by_blit)
+      .field("blocking_copy_waits", copies_.waits);
   if (measured_allocations_) {
     all.field("alloc_free_ns", allocation_ns_ / measured_allocations_);
   } else {

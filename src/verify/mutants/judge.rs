@@ -5,7 +5,7 @@ use super::error::MutantsError;
 use super::seeds::{self, Seeds};
 use super::subject::{Numbered, Subject, write};
 use super::{Finders, Wanted};
-use crate::build::{self, Flavour};
+use crate::build::{self, Flavour, Target};
 use crate::compare::{self, judge_pairs};
 use crate::error::Failure;
 use crate::explore;
@@ -162,7 +162,8 @@ impl<'a> Court<'a> {
         wanted: &Wanted,
         progress: &dyn Progress,
     ) -> Result<Self, Failure> {
-        let stock = build::native_driver(
+        let stock = build::build_arm(
+            Target::Driver,
             &from.sides.stock,
             &from.torch,
             Flavour::Plain,

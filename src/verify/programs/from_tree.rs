@@ -1,7 +1,7 @@
 //! Programs built from a tree: its own sources, stock and patched, over the simulated Metal.
 use super::subsets::{self, Subsets};
 use super::{Built, Programs, sides};
-use crate::build;
+use crate::build::{self, Target};
 use crate::engine::{self, Arms as Sides, EngineError, Selection};
 use crate::error::Failure;
 use crate::exit::Exit;
@@ -246,11 +246,25 @@ impl Programs for FromTree {
             Arm::Patched => (&self.sides.patched, "patched"),
         };
         let native = |flavour, name: &str| {
-            build::native_driver(sources, &self.torch, flavour, name, progress)
+            build::build_arm(
+                Target::Driver,
+                sources,
+                &self.torch,
+                flavour,
+                name,
+                progress,
+            )
         };
         let explorer = |flavour: build::Flavour| {
             let name = format!("{name}, the explorer ({})", flavour.name());
-            explore::build(sources, &self.torch, flavour, &name, progress)
+            build::build_arm(
+                Target::Explorer,
+                sources,
+                &self.torch,
+                flavour,
+                &name,
+                progress,
+            )
         };
         let built = match flavour {
             Flavour::Plain => native(build::Flavour::Plain, name)?,
@@ -266,7 +280,7 @@ impl Programs for FromTree {
             Flavour::ExplorerAddress => explorer(build::Flavour::Address)?,
             Flavour::ExplorerThread => explorer(build::Flavour::Thread)?,
             Flavour::Training => build::build_arm(
-                &self.harness.join("device"),
+                Target::MpsDevice,
                 sources,
                 &self.torch,
                 build::Flavour::Plain,
@@ -275,7 +289,7 @@ impl Programs for FromTree {
             )?,
         };
         let driver = match flavour {
-            Flavour::Training => self.training_driver(&built.program),
+            Flavour::Training => self.training_driver(&built.folder),
             Flavour::Plain | Flavour::Address => Driver::new(built.program),
             Flavour::Thread => Driver {
                 environment: explore::sanitizer_environment(),
@@ -311,7 +325,14 @@ impl Programs for FromTree {
             Flavour::Address => build::Flavour::Address,
             _ => return Ok(None),
         };
-        let built = build::native_driver(sources, &self.torch, flavour, &subset.name, progress)?;
+        let built = build::build_arm(
+            Target::Driver,
+            sources,
+            &self.torch,
+            flavour,
+            &subset.name,
+            progress,
+        )?;
         Ok(Some(Built {
             driver: Driver::new(built.program),
             notes: built.notes,
@@ -328,9 +349,15 @@ impl Programs for FromTree {
             Arm::Baseline => (&self.sides.stock, "stock device"),
             Arm::Patched => (&self.sides.patched, "patched device"),
         };
-        let harness = share::root()?.join("harness").join("device");
         let flavour = build::Flavour::Plain;
-        let built = build::build_arm(&harness, sources, &self.torch, flavour, name, progress)?;
+        let built = build::build_arm(
+            Target::MpsDevice,
+            sources,
+            &self.torch,
+            flavour,
+            name,
+            progress,
+        )?;
         let tree = folder.join(format!("{arm}-tree"));
         sources.export(&["test/test_mps.py"], &tree)?;
         if !tree.join("test").join(test_suite::FILE).is_file() {
@@ -339,15 +366,11 @@ impl Programs for FromTree {
                 format!("the {arm} tree has no test/{}", test_suite::FILE),
             ));
         }
-        // the library lies in the package's own folder
-        let package = built.program.parent().and_then(Path::parent);
         let suite = Suite {
             python: self.torch.python.clone(),
             root: tree.join("test"),
             file: test_suite::FILE.into(),
-            environment: package
-                .map(|package| ("PYTHONPATH".into(), package.into()))
-                .into_iter()
+            environment: std::iter::once(("PYTHONPATH".into(), built.folder.into()))
                 .chain(self.settings.iter().map(device_variable))
                 .collect(),
         };
@@ -362,10 +385,8 @@ fn device_variable((key, value): (&String, &String)) -> (OsString, OsString) {
 }
 
 impl FromTree {
-    /// The training scripts with the device library of one arm.
-    fn training_driver(&self, library: &Path) -> Driver {
-        // the library is in its package, whose parent goes on the path
-        let package = library.ancestors().nth(2).unwrap_or(library);
+    /// The training scripts with the device of one arm: the folder that goes on the path of Python.
+    fn training_driver(&self, package: &Path) -> Driver {
         let size = match self.extent {
             Extent::Quick => "quick",
             Extent::Full => "full",

@@ -291,7 +291,7 @@ const Scenarios added({
      "three pageable scalars copied non_blocking, sources dropped at once",
      "pytorch/pytorch#189690",
      "cpu-write",
-     {"memcpy-copy"},
+     {"copy-values"},
      30,
      300,
      true,
