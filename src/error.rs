@@ -1,5 +1,9 @@
 //! An error as the user meets it: what, why (the chain of causes), hints, and the exit code. Libraries have their own
 //! typed errors; they become a [`Failure`] at the edge, and [`crate::cli`] renders it once.
+mod storage;
+
+pub use storage::StorageError;
+
 use crate::exit::Exit;
 use std::error::Error;
 use std::fmt;

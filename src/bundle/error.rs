@@ -1,7 +1,7 @@
 //! Why no bundle is made, or none is checked, and what to do then.
 use crate::compare::CompareError;
 use crate::engine::EngineError;
-use crate::error::Explain;
+use crate::error::{Explain, StorageError};
 use crate::exit::Exit;
 use crate::report::ReportError;
 use crate::report::document::Verdict;
@@ -95,16 +95,8 @@ pub enum BundleError {
         said: String,
     },
     /// A file or folder.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
 
 impl BundleError {
@@ -113,12 +105,8 @@ impl BundleError {
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Storage {
-            action,
-            path,
-            source,
-        }
+        let at = StorageError::at(action, path);
+        move |source| at(source).into()
     }
 }
 
@@ -145,7 +133,7 @@ impl Explain for BundleError {
             | Self::Occupied(_)
             | Self::NoBundle { .. }
             | Self::Git { .. }
-            | Self::Storage { .. } => Exit::Usage,
+            | Self::Storage(_) => Exit::Usage,
         }
     }
 
@@ -179,7 +167,7 @@ impl Explain for BundleError {
             Self::NothingLeft
             | Self::NoBundle { .. }
             | Self::Git { .. }
-            | Self::Storage { .. } => Vec::new(),
+            | Self::Storage(_) => Vec::new(),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::explore::{self, Counts, Explored, Options, Shrink, Violation, What};
 use crate::provision;
 use crate::series::Selection;
+use crate::share;
 use crate::upstream::{self, DEFAULT_VERSION, Version};
 use crate::verify::{design, plan};
 use serde::Serialize;
@@ -145,7 +146,7 @@ pub(super) fn run(global: &Global, own: Arguments, console: &Console) -> Outcome
     };
     let sides = engine::arms(&root, own.patches_from.as_deref(), &Selection::All)?;
     let (name, sources) = match (own.arm, &own.patches_from) {
-        (_, Some(folder)) => (folder.display().to_string(), &sides.patched),
+        (_, Some(folder)) => (share::worded(folder), &sides.patched),
         (Arm::Series, None) => (sides.series.to_string(), &sides.patched),
         (Arm::Stock, None) => ("stock".to_owned(), &sides.stock),
     };

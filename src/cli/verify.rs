@@ -106,7 +106,7 @@ pub(super) struct Arguments {
     /// A setting of the simulated device for all scenarios and tests, key=value; may be repeated
     #[arg(long = "set", visible_alias = "settings", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Where AddressSanitizer is used
+    /// Where AddressSanitizer (with UndefinedBehaviorSanitizer) and ThreadSanitizer are used
     #[arg(long, value_enum, default_value_t)]
     sanitize: Sanitize,
     /// Processes at a time [default: the machine's processors, at most 8]

@@ -276,11 +276,9 @@ fn list_folder(
         .into_iter()
         .filter_entry(|entry| entry.file_name() != ".git")
     {
-        let entry = entry.map_err(|error| EngineError::Storage {
-            action: "read",
-            path: top.clone(),
-            source: error.into(),
-        })?;
+        let entry = entry
+            .map_err(std::io::Error::from)
+            .map_err(EngineError::storage("read", &top))?;
         if entry.file_type().is_dir() {
             continue;
         }

@@ -2,7 +2,7 @@
 use super::conflict::Conflict;
 use super::index::IndexError;
 use super::record::Form;
-use crate::error::Explain;
+use crate::error::{Explain, StorageError};
 use crate::exit::Exit;
 use crate::series::mailbox::MailboxError;
 use crate::series::manifest::ManifestError;
@@ -273,16 +273,8 @@ pub enum EngineError {
         rollback: Box<EngineError>,
     },
     /// A file or folder cannot be read or written.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// The index cannot be used.
     #[error(transparent)]
     Index(#[from] IndexError),
@@ -315,12 +307,8 @@ impl EngineError {
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Storage {
-            action,
-            path,
-            source,
-        }
+        let at = StorageError::at(action, path);
+        move |source| at(source).into()
     }
 
     pub(super) fn git(action: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
@@ -475,7 +463,7 @@ impl Explain for EngineError {
             Self::HalfDone { .. } => one(
                 "mend the cause (space, permissions); then `umpatch apply --continue` finishes the work, and --abort takes it back",
             ),
-            Self::Storage { source, .. } => match source.kind() {
+            Self::Storage(StorageError { source, .. }) => match source.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                     one("free some space, and run the command again")
                 }

@@ -113,11 +113,7 @@ impl Files for Folder {
             return Ok(Found::Other);
         }
         let full = path.under(&self.root);
-        let reading = |source| EngineError::Storage {
-            action: "read",
-            path: full.clone(),
-            source,
-        };
+        let reading = |source| EngineError::storage("read", &full)(source);
         let metadata = match full.symlink_metadata() {
             Ok(metadata) => metadata,
             Err(error) if is_absent(&error) => return Ok(Found::Nothing),

@@ -246,11 +246,9 @@ fn bare_names(folder: &Path) -> Result<Vec<String>, EngineError> {
 }
 
 fn undescribed(id: PatchId, file: &str) -> Result<PatchEntry, EngineError> {
-    let file = TreePath::new(file).map_err(|error| EngineError::Storage {
-        action: "read",
-        path: PathBuf::from(file),
-        source: std::io::Error::new(std::io::ErrorKind::InvalidInput, error),
-    })?;
+    let file = TreePath::new(file)
+        .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error))
+        .map_err(EngineError::storage("read", file))?;
     Ok(PatchEntry {
         id,
         file,

@@ -5,10 +5,11 @@ use super::names;
 use super::operator::{Operator, mistaken, twins};
 use super::sites::{Shape, Site, sites};
 use super::source::Source;
+use serde::Serialize;
 use std::ops::Range;
 
 /// One fault, planted at one place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mutant {
     /// Its name: stays the same as long as its line reads the same.
     pub name: String,
@@ -25,6 +26,7 @@ pub struct Mutant {
     /// What the mutant makes of it.
     pub after: String,
     /// The places that change.
+    #[serde(skip)]
     pub edits: Vec<Edit>,
 }
 

@@ -2,7 +2,7 @@
 use super::apt::AptError;
 use super::archive::{ArchiveError, ENDINGS};
 use super::checksum::Checksum;
-use crate::error::Explain;
+use crate::error::{Explain, StorageError};
 use crate::exit::Exit;
 use crate::paths;
 use crate::run::process::ProcessError;
@@ -106,16 +106,8 @@ pub enum UpstreamError {
     #[error("interrupted")]
     Interrupted,
     /// A file or folder of ours cannot be read or written.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
 
 impl UpstreamError {
@@ -124,23 +116,17 @@ impl UpstreamError {
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Storage {
-            action,
-            path,
-            source,
-        }
+        let at = StorageError::at(action, path);
+        move |source| at(source).into()
     }
 
     /// Turns a git error into a [`UpstreamError::Repository`].
     pub(super) fn repository(path: impl Into<PathBuf>) -> impl FnOnce(git2::Error) -> Self {
         let path = path.into();
         move |source| match source.class() {
-            git2::ErrorClass::Os | git2::ErrorClass::Filesystem => Self::Storage {
-                action: "write to",
-                path,
-                source: system_error(&source),
-            },
+            git2::ErrorClass::Os | git2::ErrorClass::Filesystem => {
+                StorageError::at("write to", path)(system_error(&source)).into()
+            }
             _ => Self::Repository { path, source },
         }
     }
@@ -159,7 +145,7 @@ impl Explain for UpstreamError {
             | Self::WrongChecksum { .. }
             | Self::Repository { .. } => Exit::Usage,
             Self::Archive(error) => match error {
-                ArchiveError::Storage { .. } => Exit::PatchOrBuildFailed,
+                ArchiveError::Storage(_) => Exit::PatchOrBuildFailed,
                 ArchiveError::Interrupted => Exit::Interrupted,
                 ArchiveError::UnknownKind { .. }
                 | ArchiveError::Damaged { .. }
@@ -168,7 +154,7 @@ impl Explain for UpstreamError {
             Self::Apt(error) => error.exit(),
             Self::Process(error) => error.exit(),
             Self::Interrupted => Exit::Interrupted,
-            Self::Unreachable { .. } | Self::GitFailed { .. } | Self::Storage { .. } => {
+            Self::Unreachable { .. } | Self::GitFailed { .. } | Self::Storage(_) => {
                 Exit::PatchOrBuildFailed
             }
         }
@@ -194,9 +180,8 @@ impl Explain for UpstreamError {
             ],
             Self::GitFailed { log, .. } => vec![words_in(log)],
             Self::Archive(error) => archive_hint(error),
-            Self::Apt(AptError::Storage { source, .. }) | Self::Storage { source, .. } => {
-                storage_hint(source)
-            }
+            Self::Apt(AptError::Storage(StorageError { source, .. }))
+            | Self::Storage(StorageError { source, .. }) => storage_hint(source),
             Self::Apt(error) => error.hints(),
             Self::Process(error) => error.hints(),
             Self::Interrupted => vec!["run the same command again to resume".to_owned()],
@@ -222,7 +207,7 @@ fn archive_hint(error: &ArchiveError) -> Vec<String> {
             )]
         }
         ArchiveError::Damaged { .. } => vec!["download it again".to_owned()],
-        ArchiveError::Storage { source, .. } => storage_hint(source),
+        ArchiveError::Storage(StorageError { source, .. }) => storage_hint(source),
         ArchiveError::Refused { .. } | ArchiveError::Interrupted => Vec::new(),
     }
 }

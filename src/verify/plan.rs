@@ -42,7 +42,7 @@ impl Suite {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sanitize {
-    /// On the scenarios that look for races.
+    /// On the scenarios that look for races; ThreadSanitizer in the full suite only.
     #[default]
     Races,
     /// On every chosen scenario, beside the plain runs.
@@ -302,7 +302,7 @@ fn of_suite(catalogue: &Catalogue, selection: &Selection) -> Vec<Row> {
         rows.push(with(definition, Flavour::Plain));
         if wants_sanitizer(definition, selection) {
             rows.push(with(definition, Flavour::Address));
-            if selection.suite == Suite::Full {
+            if selection.suite == Suite::Full || selection.sanitize == Sanitize::All {
                 rows.push(with(definition, Flavour::Thread));
             }
         }
@@ -567,6 +567,25 @@ mod tests {
                 "llama-tiny+training"
             ]
         );
+    }
+
+    #[test]
+    fn all_sanitizers_run_on_every_scenario_of_either_suite() {
+        for suite in [Suite::Quick, Suite::Full] {
+            let selection = Selection {
+                suite,
+                sanitize: Sanitize::All,
+                ..Selection::default()
+            };
+            let plan = plan(&listed(), &selection).unwrap();
+            let names = ids(&plan);
+            for name in ["steady", "release-race"] {
+                for with in ["address", "thread"] {
+                    let wanted = format!("{name}+{with}");
+                    assert!(names.contains(&wanted.as_str()), "{suite:?}: {names:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use super::machine::Lacking;
 use super::output::Complaint;
 use crate::engine::EngineError;
-use crate::error::Explain;
+use crate::error::{Explain, StorageError};
 use crate::exit::Exit;
 use crate::run::process::ProcessError;
 use std::path::PathBuf;
@@ -26,16 +26,8 @@ pub enum PyTorchError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A folder or file of the build cannot be written.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// Where.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// A command failed.
     #[error("{side}: {what} failed{}", reason(.0), side = .0.side, what = .0.what)]
     Failed(Box<Failed>),
@@ -142,7 +134,7 @@ impl Explain for PyTorchError {
             Self::Machine(Lacking::Memory { .. }) => {
                 vec!["build on a machine with more memory".to_owned()]
             }
-            Self::Storage { .. } => vec![format!("free some space, {resumes}")],
+            Self::Storage(_) => vec![format!("free some space, {resumes}")],
             Self::Stalled { log, .. } => vec![
                 format!("its output: {}", log.display()),
                 format!(

@@ -11,6 +11,7 @@ pub use output::Complaint;
 pub use plan::{Command, Installer, Layout, Places, Purpose, Side, Submodules};
 
 use crate::engine::{Arms, SourceSet};
+use crate::error::StorageError;
 use crate::paths;
 use crate::progress::Progress;
 use crate::run::process::Program;
@@ -151,11 +152,7 @@ impl<'a> PyTorch<'a> {
     pub fn build(&self, progress: &dyn Progress) -> Result<[Built; 2], PyTorchError> {
         self.check()?;
         let logs = self.places.root.join("logs");
-        std::fs::create_dir_all(&logs).map_err(|source| PyTorchError::Storage {
-            action: "make",
-            path: logs.clone(),
-            source,
-        })?;
+        std::fs::create_dir_all(&logs).map_err(StorageError::at("make", &logs))?;
         let commands = self.commands();
         let mut done = run::Done::read(&self.places.root);
         let stock = self.arm(Side::Stock, &commands, &mut done, progress)?;
@@ -223,11 +220,8 @@ impl<'a> PyTorch<'a> {
     /// Notes the commit beside the package that was built from it.
     fn note(&self, side: Side, commit: &str) -> Result<(), PyTorchError> {
         let path = self.places.tree(side).join("torch").join(NOTE);
-        std::fs::write(&path, commit).map_err(|source| PyTorchError::Storage {
-            action: "write",
-            path,
-            source,
-        })
+        std::fs::write(&path, commit).map_err(StorageError::at("write", path))?;
+        Ok(())
     }
 
     /// Writes the arm's own files over the checkout; what is the same keeps its time.

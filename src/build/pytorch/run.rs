@@ -2,6 +2,7 @@
 use super::error::{Failed, PyTorchError};
 use super::output::{Line, Output};
 use super::plan::{Command, Purpose, Side};
+use crate::error::StorageError;
 use crate::progress::Progress;
 use crate::run::process::{ProcessError, Program};
 use crate::run::rehearsal;
@@ -60,14 +61,11 @@ impl Done {
     }
 
     fn write(&self) -> Result<(), PyTorchError> {
-        let failed = |source| PyTorchError::Storage {
-            action: "write",
-            path: self.path.clone(),
-            source,
-        };
+        let failed = |source| StorageError::at("write", &self.path)(source);
         let text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
         crate::run::folder::write_atomically(&self.path, &text)
-            .map_err(|error| failed(std::io::Error::other(error)))
+            .map_err(|error| failed(std::io::Error::other(error)))?;
+        Ok(())
     }
 }
 
@@ -102,23 +100,15 @@ pub(super) fn run(
 
 /// Makes the folder that the command needs, without what a run that was cut left half made in its place.
 fn clear(command: &Command) -> Result<(), PyTorchError> {
-    let storage = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| PyTorchError::Storage {
-            action,
-            path,
-            source,
-        }
-    };
     let target = command.words.last().map(PathBuf::from).unwrap_or_default();
     let keeps = command.purpose == Purpose::Keep;
     if (keeps || command.words.iter().any(|word| word == "clone")) && target.exists() {
-        std::fs::remove_dir_all(&target).map_err(storage("clear", &target))?;
+        std::fs::remove_dir_all(&target).map_err(StorageError::at("clear", &target))?;
     }
-    match command.new_folder() {
-        Some(folder) => std::fs::create_dir_all(&folder).map_err(storage("make", &folder)),
-        None => Ok(()),
+    if let Some(folder) = command.new_folder() {
+        std::fs::create_dir_all(&folder).map_err(StorageError::at("make", &folder))?;
     }
+    Ok(())
 }
 
 fn silence() -> Duration {

@@ -1,5 +1,5 @@
 //! Why a machine could not be mended, and what to do then.
-use crate::error::Explain;
+use crate::error::{Explain, StorageError};
 use crate::exit::Exit;
 use crate::paths;
 use crate::run::process::ProcessError;
@@ -41,14 +41,8 @@ pub enum ProvisionError {
     #[error("there is no Python that can make a virtual environment")]
     NoPython,
     /// A file of ours cannot be written.
-    #[error("cannot write {}", path.display())]
-    Storage {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
@@ -81,7 +75,7 @@ impl Explain for ProvisionError {
                 "install Python 3 with its venv and ensurepip modules, or name an environment with UMPATCH_TORCH_VENV"
                     .to_owned(),
             ],
-            Self::Storage { .. } => vec![format!(
+            Self::Storage(_) => vec![format!(
                 "make {} writable, free some space there, or set UMPATCH_CACHE to another folder",
                 paths::cache().display()
             )],

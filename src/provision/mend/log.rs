@@ -1,5 +1,6 @@
 //! The words of every program that mends something, and what is known about how they fail.
 use super::error::ProvisionError;
+use crate::error::StorageError;
 use crate::paths;
 use crate::run::process::{Finished, Program};
 use std::path::PathBuf;
@@ -10,10 +11,7 @@ pub(super) struct Log(PathBuf);
 impl Log {
     pub(super) fn open() -> Result<Self, ProvisionError> {
         let folder = paths::cache().join("logs");
-        std::fs::create_dir_all(&folder).map_err(|source| ProvisionError::Storage {
-            path: folder.clone(),
-            source,
-        })?;
+        std::fs::create_dir_all(&folder).map_err(StorageError::at("write", &folder))?;
         Ok(Self(folder.join("provision.log")))
     }
 
@@ -21,10 +19,7 @@ impl Log {
         let finished = program.run()?;
         finished
             .append_to(&self.0, program)
-            .map_err(|source| ProvisionError::Storage {
-                path: self.0.clone(),
-                source,
-            })?;
+            .map_err(StorageError::at("write", &self.0))?;
         Ok(finished)
     }
 

@@ -4,7 +4,7 @@ use super::super::version::Version;
 use super::complaint::Complaint;
 use super::dsc::BadDescription;
 use super::{Listing, PACKAGE};
-use crate::error::Explain;
+use crate::error::{Explain, StorageError};
 use crate::exit::Exit;
 use crate::paths;
 use crate::run::process::ProcessError;
@@ -71,16 +71,8 @@ pub enum AptError {
         source: BadDescription,
     },
     /// A file of ours cannot be read or written.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
 
 fn in_words(offered: &[Listing]) -> String {
@@ -188,7 +180,7 @@ impl Explain for AptError {
                         .to_owned(),
                 ]
             }
-            Self::Description { .. } | Self::Storage { .. } => Vec::new(),
+            Self::Description { .. } | Self::Storage(_) => Vec::new(),
         }
     }
 }
@@ -197,10 +189,6 @@ pub(super) fn storage(
     action: &'static str,
     path: &Path,
 ) -> impl FnOnce(std::io::Error) -> AptError {
-    let path = path.to_owned();
-    move |source| AptError::Storage {
-        action,
-        path,
-        source,
-    }
+    let at = StorageError::at(action, path);
+    move |source| at(source).into()
 }

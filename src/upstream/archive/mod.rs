@@ -9,6 +9,7 @@ mod zipped;
 pub use entry::{EntryName, LinkTarget, Refusal};
 pub use limits::Limits;
 
+use crate::error::StorageError;
 use crate::progress::Progress;
 use crate::run::process::interrupted;
 use limits::Meter;
@@ -27,16 +28,8 @@ pub enum ArchiveError {
         path: PathBuf,
     },
     /// The archive, or what it unpacks to, cannot be read or written.
-    #[error("cannot {action} {}", path.display())]
-    Storage {
-        /// What was tried.
-        action: &'static str,
-        /// The archive or the file.
-        path: PathBuf,
-        /// What the system says.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// The archive is cut or damaged.
     #[error("{} is damaged or cut short", path.display())]
     Damaged {
@@ -109,11 +102,7 @@ pub fn unpack(
     let kind = Kind::of(archive).ok_or_else(|| ArchiveError::UnknownKind {
         path: archive.to_owned(),
     })?;
-    let file = std::fs::File::open(archive).map_err(|source| ArchiveError::Storage {
-        action: "read",
-        path: archive.to_owned(),
-        source,
-    })?;
+    let file = std::fs::File::open(archive).map_err(StorageError::at("read", archive))?;
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut unpacker = Unpacker {
         archive,
@@ -173,7 +162,8 @@ impl Unpacker<'_> {
 
     fn folder(&mut self, name: &EntryName) -> Result<(), ArchiveError> {
         let path = self.into.join(name.as_path());
-        std::fs::create_dir_all(&path).map_err(storage("write", &path))
+        std::fs::create_dir_all(&path).map_err(StorageError::at("write", &path))?;
+        Ok(())
     }
 
     fn file(
@@ -184,7 +174,7 @@ impl Unpacker<'_> {
     ) -> Result<(), ArchiveError> {
         let path = self.into.join(name.as_path());
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(storage("write", parent))?;
+            std::fs::create_dir_all(parent).map_err(StorageError::at("write", parent))?;
         }
         let mode = match executable {
             Executable::Yes => 0o755,
@@ -196,7 +186,7 @@ impl Unpacker<'_> {
             .truncate(true)
             .mode(mode)
             .open(&path)
-            .map_err(storage("write", &path))?;
+            .map_err(StorageError::at("write", &path))?;
         let mut buffer = vec![0; 1 << 16];
         loop {
             let count = contents
@@ -209,7 +199,7 @@ impl Unpacker<'_> {
                 .bytes(name, count as u64)
                 .map_err(|reason| self.refuse(reason))?;
             file.write_all(&buffer[..count])
-                .map_err(storage("write", &path))?;
+                .map_err(StorageError::at("write", &path))?;
         }
     }
 
@@ -235,7 +225,7 @@ impl Unpacker<'_> {
                 Executable::Yes
             }
         });
-        let mut source = std::fs::File::open(&path).map_err(storage("read", &path))?;
+        let mut source = std::fs::File::open(&path).map_err(StorageError::at("read", &path))?;
         self.file(name, executable, &mut source)
     }
 
@@ -261,10 +251,10 @@ impl Unpacker<'_> {
                 }));
             }
             if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent).map_err(storage("write", parent))?;
+                std::fs::create_dir_all(parent).map_err(StorageError::at("write", parent))?;
             }
             made.push(name.as_path().to_owned());
-            symlink(target.as_path(), &path).map_err(storage("write", &path))?;
+            symlink(target.as_path(), &path).map_err(StorageError::at("write", &path))?;
         }
         Ok(())
     }
@@ -272,8 +262,12 @@ impl Unpacker<'_> {
     /// Moves the contents of the only folder at the top one level up. Gives its name.
     fn strip_folder_around(&self) -> Result<Option<PathBuf>, ArchiveError> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(self.into).map_err(storage("read", self.into))? {
-            names.push(entry.map_err(storage("read", self.into))?.file_name());
+        for entry in std::fs::read_dir(self.into).map_err(StorageError::at("read", self.into))? {
+            names.push(
+                entry
+                    .map_err(StorageError::at("read", self.into))?
+                    .file_name(),
+            );
         }
         let [name] = names.as_slice() else {
             return Ok(None);
@@ -290,24 +284,15 @@ impl Unpacker<'_> {
         let holder = tempfile::Builder::new()
             .prefix(".around-")
             .tempdir_in(self.into)
-            .map_err(storage("write", self.into))?;
+            .map_err(StorageError::at("write", self.into))?;
         let moved = holder.path().join("all");
-        std::fs::rename(&folder, &moved).map_err(storage("write", &folder))?;
-        for entry in std::fs::read_dir(&moved).map_err(storage("read", &moved))? {
-            let entry = entry.map_err(storage("read", &moved))?;
+        std::fs::rename(&folder, &moved).map_err(StorageError::at("write", &folder))?;
+        for entry in std::fs::read_dir(&moved).map_err(StorageError::at("read", &moved))? {
+            let entry = entry.map_err(StorageError::at("read", &moved))?;
             let target = self.into.join(entry.file_name());
-            std::fs::rename(entry.path(), &target).map_err(storage("write", &target))?;
+            std::fs::rename(entry.path(), &target).map_err(StorageError::at("write", &target))?;
         }
         Ok(Some(PathBuf::from(name)))
-    }
-}
-
-fn storage(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ArchiveError {
-    let path = path.to_owned();
-    move |source| ArchiveError::Storage {
-        action,
-        path,
-        source,
     }
 }
 

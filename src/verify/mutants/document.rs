@@ -1,6 +1,5 @@
 //! What `verify --mutants` says: the document, and the same for people.
 use crate::mutate::Mutant;
-use crate::mutate::operator::Operator;
 use crate::mutate::score::{Fate, GOAL, Score, Tally};
 use crate::report::document::{Arms, Compared};
 use serde::Serialize;
@@ -40,38 +39,12 @@ pub struct Document {
 /// One mutant.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Its name.
-    pub name: String,
-    /// Its patch.
-    pub patch: String,
-    /// What was done.
-    pub operator: Operator,
-    /// The file.
-    pub file: String,
-    /// The line in the patched file.
-    pub line: usize,
-    /// What stands there.
-    pub before: String,
-    /// What the mutant makes of it.
-    pub after: String,
+    /// Which, where, and what it makes of the line.
+    #[serde(flatten)]
+    pub mutant: Mutant,
     /// What became of it.
     #[serde(flatten)]
     pub fate: Fate,
-}
-
-impl Row {
-    pub(super) fn new(mutant: &Mutant, fate: Fate) -> Self {
-        Self {
-            name: mutant.name.clone(),
-            patch: mutant.patch.clone(),
-            operator: mutant.operator,
-            file: mutant.file.clone(),
-            line: mutant.line,
-            before: mutant.before.clone(),
-            after: mutant.after.clone(),
-            fate,
-        }
-    }
 }
 
 /// The document for people.
@@ -113,7 +86,11 @@ pub fn text(document: &Document) -> String {
             let _ = writeln!(
                 out,
                 "{}\n  {}:{}  {}  ->  {}\n  {what}",
-                row.name, row.file, row.line, row.before, row.after
+                row.mutant.name,
+                row.mutant.file,
+                row.mutant.line,
+                row.mutant.before,
+                row.mutant.after
             );
         }
     }

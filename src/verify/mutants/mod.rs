@@ -86,16 +86,19 @@ pub fn run(
         .zip(fates)
         .map(|(index, fate)| {
             let mutant = &subject.mutants[*index].mutant;
-            Row::new(mutant, with_claim(fate, argued.of(&mutant.name)))
+            Row {
+                mutant: mutant.clone(),
+                fate: with_claim(fate, argued.of(&mutant.name)),
+            }
         })
         .collect();
     let judged: Vec<Judged<'_>> = rows
         .iter()
         .map(|row| Judged {
-            name: &row.name,
-            patch: &row.patch,
-            operator: row.operator,
-            claim: argued.of(&row.name).map(|(claim, _)| claim),
+            name: &row.mutant.name,
+            patch: &row.mutant.patch,
+            operator: row.mutant.operator,
+            claim: argued.of(&row.mutant.name).map(|(claim, _)| claim),
             fate: &row.fate,
         })
         .collect();
