@@ -29,7 +29,7 @@ fn the_proof_finds_the_mutants_of_a_sample() {
         ("pending-free", 150),
         ("shared-default", 5),
         ("copy-values", 80),
-        ("memcpy-copy", 100),
+        ("memcpy-copy", 150),
         ("release-empty-heaps", 15),
         ("memory-figures", 2),
     ] {
