@@ -432,8 +432,10 @@ fn concluded(
         seconds,
         ..collector.result()
     };
-    let complaint = last_lines(&errors, 12);
-    result.outcome = outcome_of(ended, collector.reported(), &complaint);
+    // a sanitizer sums up above its map of the memory, dozens of lines before its end
+    let said = last_lines(&errors, 120);
+    result.outcome = outcome_of(ended, collector.reported(), &said);
+    let complaint = shown(&said);
     if let Outcome::Crashed { by } = &result.outcome {
         result.faults.push(Fault {
             kind: "crash".to_owned(),
@@ -508,6 +510,19 @@ fn outcome_of(ended: &Ended, reported: Option<Outcome>, complaint: &str) -> Outc
     }
 }
 
+/// The end of what a program said, and before it the line in which a sanitizer sums up.
+fn shown(said: &str) -> String {
+    const LINES: usize = 12;
+    let lines: Vec<&str> = said.lines().collect();
+    let (before, end) = lines.split_at(lines.len().saturating_sub(LINES));
+    let summary = before
+        .iter()
+        .rev()
+        .find(|line| line.starts_with("SUMMARY:"))
+        .into_iter();
+    summary.chain(end).copied().collect::<Vec<_>>().join("\n")
+}
+
 /// The sanitizer's own name for what it found: "AddressSanitizer: heap-use-after-free".
 fn sanitizer(complaint: &str) -> Option<String> {
     complaint.lines().rev().find_map(|line| {
@@ -551,6 +566,26 @@ mod tests {
                 .unwrap()
                 .status,
         )
+    }
+
+    /// AddressSanitizer ends with a map of the memory and its legend, longer than what is shown.
+    #[test]
+    fn what_a_sanitizer_sums_up_is_told_above_its_map() {
+        let map: Vec<String> = (0..40).map(|row| format!("  0x{row}: fd fd")).collect();
+        let summary = "SUMMARY: AddressSanitizer: heap-use-after-free f.mm:3 in release";
+        let said = format!(
+            "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n{summary}\n{}\n==7==ABORTING",
+            map.join("\n")
+        );
+        assert_eq!(
+            outcome_of(&finished("exit 66"), None, &said).to_string(),
+            "crashed (AddressSanitizer: heap-use-after-free)"
+        );
+        let lines = shown(&said);
+        assert!(lines.starts_with(summary), "{lines}");
+        assert!(lines.ends_with("ABORTING"), "{lines}");
+        assert_eq!(lines.lines().count(), 13);
+        assert_eq!(shown("one\ntwo"), "one\ntwo");
     }
 
     #[test]

@@ -290,8 +290,8 @@ impl Programs for FromTree {
         };
         let driver = match flavour {
             Flavour::Training => self.training_driver(&built.folder),
-            Flavour::Plain | Flavour::Address => Driver::new(built.program),
-            Flavour::Thread => Driver {
+            Flavour::Plain => Driver::new(built.program),
+            Flavour::Address | Flavour::Thread => Driver {
                 environment: explore::sanitizer_environment(),
                 ..Driver::new(built.program)
             },
@@ -333,8 +333,12 @@ impl Programs for FromTree {
             &subset.name,
             progress,
         )?;
+        let driver = Driver {
+            environment: explore::sanitizer_environment(),
+            ..Driver::new(built.program)
+        };
         Ok(Some(Built {
-            driver: Driver::new(built.program),
+            driver,
             notes: built.notes,
         }))
     }
