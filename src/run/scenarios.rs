@@ -529,8 +529,12 @@ fn sanitizer(complaint: &str) -> Option<String> {
         let at = ["AddressSanitizer:", "ThreadSanitizer:", "runtime error:"]
             .iter()
             .find_map(|mark| line.find(mark))?;
-        let words: Vec<&str> = line[at..].split_whitespace().take(2).collect();
-        Some(words.join(" "))
+        // "data race", "signed integer overflow:", and then where
+        let words = line[at..].split_whitespace().take(5);
+        let what = words.take_while(|word| {
+            !word.starts_with('(') && !word.contains(['.', '/']) && !matches!(*word, "in" | "on")
+        });
+        Some(what.collect::<Vec<_>>().join(" "))
     })
 }
 
@@ -581,6 +585,18 @@ mod tests {
             outcome_of(&finished("exit 66"), None, &said).to_string(),
             "crashed (AddressSanitizer: heap-use-after-free)"
         );
+        for (line, name) in [
+            (
+                "SUMMARY: ThreadSanitizer: data race /a/b.mm:3 in f",
+                "ThreadSanitizer: data race",
+            ),
+            (
+                "b.mm:3:4: runtime error: signed integer overflow: 1 + 2 cannot be",
+                "runtime error: signed integer overflow:",
+            ),
+        ] {
+            assert_eq!(sanitizer(line).as_deref(), Some(name));
+        }
         let lines = shown(&said);
         assert!(lines.starts_with(summary), "{lines}");
         assert!(lines.ends_with("ABORTING"), "{lines}");
