@@ -874,6 +874,11 @@ fn a_loader_waits_for_no_copy() {
     let copies = |waits| ("blocking_copy_waits", waits);
     assert_eq!(met(&[all(1.0), copies(0.0)]), Some(true));
     assert_eq!(met(&[all(1.0), copies(1.0)]), Some(false));
+    assert_eq!(
+        met(&[all(300.0), copies(0.0)]),
+        Some(false),
+        "others' waits"
+    );
     assert_eq!(met(&[all(1.0)]), Some(true), "not told apart");
     assert_eq!(met(&[all(300.0)]), Some(false));
 }
